@@ -148,10 +148,10 @@ void	http_reply_empty(struct http_req *);		/* 204 */
  */
 void	http_fail(struct http_req *, enum wb_code, const char *field,
 	    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The same with one member more (taken): 409 bad-offset's `expected'. */
-void	http_fail_with(struct http_req *, enum wb_code, const char *member,
-	    json_t *value, const char *fmt, ...)
-	    __attribute__((format(printf, 5, 6)));
+/* The same with the members of an object (taken) beside the usual ones:
+ * bad-offset's {"expected"}, create-failed's {"sandboxId", "launchLog"}. */
+void	http_fail_with(struct http_req *, enum wb_code, json_t *members,
+	    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* ---- streamed answers -------------------------------------------------- */
 
