@@ -1,0 +1,373 @@
+/*
+ * chan.c: one packet is one message with at most one descriptor.
+ *
+ * Order of the checks on arrival, before any handler: the kernel's own word
+ * (truncated data or descriptors), the head, the version, the type, the
+ * permission table, the descriptor's presence and kind, the body.  A
+ * descriptor that came with a message that is refused is closed here.
+ *
+ * Must never: log, block, hand over anything that was not checked.
+ */
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/nsfs.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "chan.h"
+#include "xmalloc.h"
+
+#ifndef PID_FS_MAGIC
+#define PID_FS_MAGIC	0x50494446
+#endif
+
+struct chan_pkt {
+	STAILQ_ENTRY(chan_pkt)	 next;
+	int			 fd;		/* owned, or -1 */
+	size_t			 len;
+	uint8_t			 data[];
+};
+
+/* One packet at a time, in and out; see chan_recv()'s contract. */
+static uint8_t	in_buf[WIRE_MAX + 1];
+static uint8_t	out_buf[WIRE_MAX];
+
+void
+chan_init(struct chan *c, int fd, unsigned int self, unsigned int peer,
+    unsigned int state)
+{
+	int	fl;
+
+	memset(c, 0, sizeof(*c));
+	STAILQ_INIT(&c->out);
+	c->fd = fd;
+	c->self = self;
+	c->peer = peer;
+	c->state = state;
+	c->version = (self | peer) & (A_RUNNER | A_WB) ?
+	    PROTO_RUNNER_VERSION : PROTO_VERSION;
+	if (fd == -1)
+		return;
+	if ((fl = fcntl(fd, F_GETFL)) != -1)
+		(void)fcntl(fd, F_SETFL, fl | O_NONBLOCK); /* a valid socket */
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);		   /* cannot fail */
+}
+
+static void
+pkt_free(struct chan *c, struct chan_pkt *p)
+{
+	STAILQ_REMOVE_HEAD(&c->out, next);
+	c->queued -= p->len;
+	fd_close(&p->fd);
+	free(p);
+}
+
+void
+chan_close(struct chan *c)
+{
+	struct chan_pkt	*p;
+
+	while ((p = STAILQ_FIRST(&c->out)) != NULL)
+		pkt_free(c, p);
+	fd_close(&c->fd);
+}
+
+/* ---- sending -------------------------------------------------------- */
+
+/* One sendmsg.  1: gone; 0: would block; -1: errno. */
+static int
+send_one(int sock, const uint8_t *data, size_t len, int fd)
+{
+	union {
+		char		buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr	align;
+	}		 u;
+	struct iovec	 iov = { (void *)(uintptr_t)data, len };
+	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr	*cm;
+	ssize_t		 n;
+
+	if (fd != -1) {
+		memset(&u, 0, sizeof(u));
+		mh.msg_control = u.buf;
+		mh.msg_controllen = sizeof(u.buf);
+		cm = CMSG_FIRSTHDR(&mh);
+		cm->cmsg_level = SOL_SOCKET;
+		cm->cmsg_type = SCM_RIGHTS;
+		cm->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cm), &fd, sizeof(fd));
+	}
+	do
+		n = sendmsg(sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	if (n != -1)
+		return 1;
+	/* ETOOMANYREFS: too many descriptors in flight, they drain */
+	return errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS ?
+	    0 : -1;
+}
+
+static int
+chan_queue(struct chan *c, const uint8_t *data, size_t len, int fd)
+{
+	struct chan_pkt	*p;
+
+	if (c->queued + len > CHAN_MAX ||
+	    (p = malloc(sizeof(*p) + len)) == NULL) {
+		fd_close(&fd);
+		errno = ENOBUFS;
+		return -1;
+	}
+	memcpy(p->data, data, len);
+	p->len = len;
+	p->fd = fd;
+	c->queued += len;
+	STAILQ_INSERT_TAIL(&c->out, p, next);
+	return 0;
+}
+
+int
+chan_send(struct chan *c, unsigned int type, uint32_t rid, const void *body,
+    int fd_arg)
+{
+	auto_close int			 fd = fd_arg;
+	const struct proto_row		*row = proto_find(type);
+	uint32_t			 head[3] = { c->version, type, rid };
+	ssize_t				 h, n;
+	const char			*no;
+	int				 r;
+
+	if (c->fd == -1) {
+		errno = EPIPE;
+		return -1;
+	}
+	if ((h = wire_head_encode(head, out_buf, sizeof(out_buf))) == -1)
+		return -1;
+	if (row == NULL || (row->fd == FD_NONE) != (fd == -1)) {
+		(void)snprintf(c->why, sizeof(c->why), "%s: own fault: type "
+		    "or descriptor", proto_name(type));
+		errno = EINVAL;
+		return -1;
+	}
+	n = wire_encode(row->desc, body, out_buf + h, sizeof(out_buf) -
+	    (size_t)h);
+	no = n == -1 ? wire_error() : proto_refuse(row, c->self, c->peer,
+	    S_ALL, (size_t)(h + n));
+	if (no != NULL) {
+		(void)snprintf(c->why, sizeof(c->why), "%s: own fault: %.120s",
+		    row->name, no);
+		errno = EINVAL;
+		return -1;
+	}
+	if (!STAILQ_EMPTY(&c->out))
+		return chan_queue(c, out_buf, (size_t)(h + n), steal_fd(&fd));
+	if ((r = send_one(c->fd, out_buf, (size_t)(h + n), fd)) == 0)
+		return chan_queue(c, out_buf, (size_t)(h + n), steal_fd(&fd));
+	return r == 1 ? 0 : -1;
+}
+
+int
+chan_ask(struct chan *c, unsigned int type, const void *body, int fd,
+    uint32_t *ret_rid)
+{
+	if (++c->rid == 0)
+		c->rid = 1;
+	if (ret_rid != NULL)
+		*ret_rid = c->rid;
+	return chan_send(c, type, c->rid, body, fd);
+}
+
+int
+chan_ok(struct chan *c, uint32_t rid)
+{
+	struct msg_ok	ok = { 0 };
+
+	return chan_send(c, MSG_OK, rid, &ok, -1);
+}
+
+int
+chan_error(struct chan *c, uint32_t rid, unsigned int code, const char *fmt,
+    ...)
+{
+	struct msg_error	e = { .code = code };
+	va_list			ap;
+	char			*p;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(e.detail, sizeof(e.detail), fmt, ap); /* cut */
+	va_end(ap);
+	if (!wire_charset_ok(CS_TEXT, e.detail, strlen(e.detail)))
+		for (p = e.detail; *p != '\0'; p++)
+			if (*p < 0x20 || *p > 0x7e)
+				*p = '?';
+	return chan_send(c, MSG_ERROR, rid, &e, -1);
+}
+
+int
+chan_pending(const struct chan *c)
+{
+	return !STAILQ_EMPTY(&c->out);
+}
+
+int
+chan_flush(struct chan *c)
+{
+	struct chan_pkt	*p;
+	int		 r;
+
+	while ((p = STAILQ_FIRST(&c->out)) != NULL) {
+		if ((r = send_one(c->fd, p->data, p->len, p->fd)) != 1)
+			return r == 0 ? 1 : -1;
+		pkt_free(c, p);
+	}
+	return 0;
+}
+
+/* ---- receiving ------------------------------------------------------ */
+
+static int	chan_fault(struct chan *, const char *, ...)
+		    __attribute__((format(printf, 2, 3)));
+
+static int
+chan_fault(struct chan *c, const char *fmt, ...)
+{
+	va_list	ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(c->why, sizeof(c->why), fmt, ap); /* cut is fine */
+	va_end(ap);
+	errno = EBADMSG;
+	return -1;
+}
+
+/* The one descriptor of a packet; more than one is a violation. */
+static int
+take_fds(struct chan *c, struct msghdr *mh, int *ret_fd)
+{
+	struct cmsghdr	*cm;
+	size_t		 i, n, seen = 0;
+	int		 fd;
+
+	for (cm = CMSG_FIRSTHDR(mh); cm != NULL; cm = CMSG_NXTHDR(mh, cm)) {
+		if (cm->cmsg_level != SOL_SOCKET ||
+		    cm->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < n; i++) {
+			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int),
+			    sizeof(fd));
+			if (seen++ == 0)
+				*ret_fd = fd;
+			else
+				fd_close(&fd);
+		}
+	}
+	if (mh->msg_flags & MSG_CTRUNC)
+		return chan_fault(c, "descriptor lost or too many");
+	if (seen > 1)
+		return chan_fault(c, "%zu descriptors", seen);
+	return 0;
+}
+
+static int
+fd_is(int fd, enum fd_kind kind)
+{
+	struct statfs	fs;
+	struct stat	st;
+	socklen_t	len = sizeof(int);
+	int		v;
+
+	switch (kind) {
+	case FD_NONE:
+		return fd == -1;
+	case FD_SOCKET:
+		return getsockopt(fd, SOL_SOCKET, SO_TYPE, &v, &len) == 0;
+	case FD_NETNS:
+		return fstatfs(fd, &fs) == 0 && fs.f_type == NSFS_MAGIC &&
+		    ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET;
+	case FD_PIDFD:
+		return fstatfs(fd, &fs) == 0 &&
+		    (fs.f_type == PID_FS_MAGIC ||
+		    fs.f_type == ANON_INODE_FS_MAGIC);
+	case FD_MEMFD:
+		v = fcntl(fd, F_GET_SEALS);
+		return v != -1 && (v & F_SEAL_WRITE) && (v & F_SEAL_SHRINK) &&
+		    fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	}
+	return 0;
+}
+
+/* Everything about a packet that is whole; fills *ret but for its fd. */
+static int
+chan_check(struct chan *c, size_t len, int fd, struct msg *ret)
+{
+	const struct proto_row	*row;
+	uint32_t		 head[3];
+	ssize_t			 h;
+	const char		*no;
+
+	if ((h = wire_head_decode(in_buf, len, head)) == -1)
+		return chan_fault(c, "%s", wire_error());
+	if (head[0] != c->version)
+		return chan_fault(c, "version %u, expected %u", head[0],
+		    c->version);
+	row = proto_find(head[1]);
+	if ((no = proto_refuse(row, c->peer, c->self, c->state, len)) != NULL)
+		return chan_fault(c, "%s (%u): %s", proto_name(head[1]),
+		    head[1], no);
+	if ((fd != -1) != (row->fd != FD_NONE) || !fd_is(fd, row->fd))
+		return chan_fault(c, "%s: descriptor missing, not due, or of "
+		    "another kind", row->name);
+	if (wire_decode(row->desc, in_buf + h, len - (size_t)h,
+	    &ret->body) == -1)
+		return chan_fault(c, "%s", wire_error());
+	ret->row = row;
+	ret->rid = head[2];
+	return 0;
+}
+
+int
+chan_recv(struct chan *c, struct msg *ret)
+{
+	union {
+		char		buf[CMSG_SPACE(4 * sizeof(int))];
+		struct cmsghdr	align;
+	}		 u;
+	struct iovec	 iov = { in_buf, sizeof(in_buf) };
+	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = u.buf, .msg_controllen = sizeof(u.buf) };
+	auto_close int	 fd = -1;
+	ssize_t		 n;
+
+	if (c->fd == -1) {
+		errno = ECONNRESET;
+		return -1;
+	}
+	do
+		n = recvmsg(c->fd, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	if (n == -1)
+		return errno == EAGAIN ? 0 : -1;
+	if (take_fds(c, &mh, &fd) == -1)
+		return -1;
+	if (n == 0) {
+		errno = ECONNRESET;
+		return -1;
+	}
+	if ((mh.msg_flags & MSG_TRUNC) || n > WIRE_MAX)
+		return chan_fault(c, "packet of more than %d bytes", WIRE_MAX);
+	if (chan_check(c, (size_t)n, fd, ret) == -1)
+		return -1;
+	ret->fd = steal_fd(&fd);
+	return 1;
+}

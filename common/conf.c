@@ -1,0 +1,90 @@
+/*
+ * conf.c: the configuration as one wire body in a sealed memfd.
+ */
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf.h"
+#include "log.h"
+#include "xmalloc.h"
+
+#ifndef WB_LIBEXECDIR
+#define WB_LIBEXECDIR	""	/* defaults are of no use here */
+#endif
+
+#define SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+static const struct wire_field conf_fields[] = {
+#define C_STR(w, f, max, cs, d, doc) \
+	{ w, WIRE_STR, cs, offsetof(struct conf, f), 0, max, 0 },
+#define C_U64(w, f, lo, hi, d, doc) \
+	{ w, WIRE_U64, CS_BYTES, offsetof(struct conf, f), lo, hi, 0 },
+#define C_BOOL(w, f, d, doc) \
+	{ w, WIRE_U64, CS_BYTES, offsetof(struct conf, f), 0, 1, 0 },
+#define C_LIST(w, f, n, bytes, cs, doc) \
+	{ w, WIRE_STRS, cs, offsetof(struct conf, f), 0, bytes, n },
+#define X_U64(f, lo, hi) \
+	{ #f, WIRE_U64, CS_BYTES, offsetof(struct conf, f), lo, hi, 0 },
+#define X_BIN(f, lo, hi) \
+	{ #f, WIRE_BIN, CS_BYTES, offsetof(struct conf, f), lo, hi, 0 },
+#include "conf.def"
+};
+
+const struct wire_desc wire_conf = { "conf", conf_fields,
+    sizeof(conf_fields) / sizeof(conf_fields[0]), sizeof(struct conf) };
+
+const struct conf *
+conf_read(int fd)
+{
+	static struct conf	conf;
+	static uint8_t		buf[WIRE_MAX];
+	static struct wire_bin	items[256];
+	struct stat		st;
+	int			seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals == -1 || (seals & SEALS) != SEALS || fstat(fd, &st) == -1 ||
+	    st.st_size <= 0 || (size_t)st.st_size > sizeof(buf)) {
+		errno = EBADMSG;
+		return NULL;
+	}
+	if (pread(fd, buf, (size_t)st.st_size, 0) != st.st_size) {
+		errno = EIO;
+		return NULL;
+	}
+	if (wire_decode_into(&wire_conf, buf, (size_t)st.st_size, items,
+	    sizeof(items) / sizeof(items[0]), &conf) == -1)
+		return NULL;
+	return &conf;
+}
+
+int
+conf_seal(const struct conf *conf)
+{
+	static uint8_t	buf[WIRE_MAX];
+	auto_close int	fd = -1;
+	ssize_t		n;
+
+	if ((n = wire_encode(&wire_conf, conf, buf, sizeof(buf))) == -1)
+		return -1;
+	if ((fd = memfd_create("conf", MFD_CLOEXEC | MFD_ALLOW_SEALING)) == -1)
+		return -1;
+	if (write(fd, buf, (size_t)n) != n ||
+	    fcntl(fd, F_ADD_SEALS, SEALS) == -1)
+		return -1;
+	return steal_fd(&fd);
+}
+
+void
+conf_log(const struct conf *conf, const char *name)
+{
+	int	level = log_level_parse(conf->log_level);
+
+	log_init(name, level == -1 ? LOG_L_INFO : (enum log_level)level,
+	    strcmp(conf->log, "syslog") == 0);
+}

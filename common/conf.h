@@ -1,0 +1,34 @@
+/*
+ * conf: the configuration as the daemons get it; see conf.def.
+ */
+#ifndef COMMON_CONF_H
+#define COMMON_CONF_H
+
+#include "wire.h"
+
+#define CONF_FD		4	/* in every daemon; 3 in privd */
+
+struct conf {
+#define C_STR(w, f, max, cs, d, doc)	char f[(max) + 1];
+#define C_U64(w, f, lo, hi, d, doc)	uint64_t f;
+#define C_BOOL(w, f, d, doc)		uint64_t f;
+#define C_LIST(w, f, n, bytes, cs, doc)	struct wire_list f;
+#define X_U64(f, lo, hi)		uint64_t f;
+#define X_BIN(f, lo, hi)		struct wire_bin f;
+#include "conf.def"
+};
+
+extern const struct wire_desc wire_conf;
+
+/*
+ * Reads a sealed memfd into a struct that lives as long as the process
+ * (one per process).  NULL with errno: not sealed, not whole, not valid.
+ * Does not close fd.
+ */
+const struct conf	*conf_read(int fd);
+/* A sealed memfd with conf, or -1 with errno. */
+int			 conf_seal(const struct conf *);
+/* log_init() as the configuration asks. */
+void			 conf_log(const struct conf *, const char *name);
+
+#endif

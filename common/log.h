@@ -1,0 +1,26 @@
+/*
+ * log: one line per event, `daemon[pid]: level: text', to stderr or syslog.
+ * Formats are literal.  errno is preserved.  Bytes that are not printable
+ * (a peer's, perhaps) are written as \xNN; lines are cut at 1,024 bytes.
+ */
+#ifndef COMMON_LOG_H
+#define COMMON_LOG_H
+
+enum log_level { LOG_L_ERROR, LOG_L_WARN, LOG_L_INFO, LOG_L_DEBUG };
+
+/* name: borrowed for ever.  With syslog the socket is opened at once. */
+void	log_init(const char *name, enum log_level, int use_syslog);
+/* "error", "warning", "info", "debug" to a level, or -1. */
+int	log_level_parse(const char *);
+
+#define LOG_FMT(a, b)	__attribute__((format(printf, a, b)))
+void	log_warn(const char *, ...) LOG_FMT(1, 2);	/* with errno */
+void	log_warnx(const char *, ...) LOG_FMT(1, 2);
+void	log_errorx(const char *, ...) LOG_FMT(1, 2);
+void	log_info(const char *, ...) LOG_FMT(1, 2);
+void	log_debug(const char *, ...) LOG_FMT(1, 2);
+void	fatal(const char *, ...) LOG_FMT(1, 2)		/* with errno */
+	    __attribute__((noreturn));
+void	fatalx(const char *, ...) LOG_FMT(1, 2) __attribute__((noreturn));
+
+#endif
