@@ -1,0 +1,210 @@
+/*
+ * box: making, inspecting and ending boxes; see DESIGN 3.
+ *
+ * One process, no threads.  Nothing here logs, reads a message, or waits for
+ * a box: what takes long is done by a child whose pidfd the caller polls.
+ * Only *_init() may block.  Functions return 0 or -1 with errno (or NULL)
+ * and leave the step that failed in box_error().  Ids and names are held
+ * against their charsets again here, whatever the caller checked.
+ *
+ * A box's life, as the caller drives it:
+ *	box_launch -> ready_fd EOF -> box_connect -> box_facts ->
+ *	cgroup_freeze, cgroup_usage, ... -> cgroup_kill -> pidfd and
+ *	cgroup_populated say dead -> cgroup_remove -> tree_remove
+ * After a failed box_launch, or at any point after a crash, the same three
+ * last steps clean up: each may be called again and for what is not there.
+ */
+#ifndef PRIVD_BOX_H
+#define PRIVD_BOX_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "conf.h"
+#include "proto.h"
+
+#define BOX_IDS		65536	/* uids of one box */
+#define BOX_NONCE	32
+#define BOX_TOKEN	32
+#define BOX_CGROUP1	2	/* at most: v1 trees given to the runner */
+
+struct box_limits {
+	uint64_t	 memory_bytes;	/* multiple of the page size */
+	uint64_t	 cpu_milli;	/* thousandths of a core */
+	uint64_t	 pids;
+};
+
+/* What was asked; strings borrowed.  No field is 0 or empty. */
+struct box_ask {
+	const char	*id;		/* ULID */
+	const char	*name;		/* CS_NAME */
+	const char	*rootfs;	/* as box_rootfs() resolved it */
+	unsigned int	 network;	/* enum wb_network */
+	struct box_limits limits;
+	uint32_t	 uid;		/* first of its range: box_uid() */
+};
+
+/* What a launch gives; all owned by the caller, CLOEXEC, non-blocking. */
+struct box_run {
+	int		 pidfd;		/* pid 1 of the box, our child */
+	int		 ready_fd;	/* EOF: the runner runs; else text */
+	int		 log_fd;	/* the runner's stderr */
+	uint8_t		 token[BOX_TOKEN];
+};
+
+/* ---- box.c: the host, once; a box's own directory ------------------- */
+
+/*
+ * Opens the state directory (making sandboxes/ and rootfs/ where they are
+ * missing), finds and limits the cgroup tree, verifies the runtime, builds
+ * the filters.  Called once, as root, before the first peer.
+ */
+int		 box_init(const struct conf *);
+/* What failed last, and why: "mount overlay: Invalid argument". */
+const char	*box_error(void);
+/* Sets that text from errno and a literal step; returns -1. */
+int		 box_fail(const char *fmt, ...)
+		    __attribute__((format(printf, 1, 2)));
+/* O_DIRECTORY descriptor of STATE/sandboxes (borrowed); entries are ids. */
+int		 box_dir(void);
+/* First uid of a slot, 0 when the slot is none; and back (-1: none). */
+uint32_t	 box_uid(unsigned int slot);
+int		 box_slot(uint32_t uid);
+/*
+ * The rootfs that a name means: itself, or what the link (`default') points
+ * to.  -1 with ENOENT: there is none.
+ */
+int		 box_rootfs(const char *name, char ret_name[64]);
+/* What was asked at create.  ENOENT: killed before it was written. */
+int		 box_spec(const char *id, struct row_spec *ret);
+/* The uid range, from the owner of upper.  ENOENT: holds none. */
+int		 box_owner(const char *id, uint32_t *ret_uid);
+int		 box_token(const char *id, uint8_t ret[BOX_TOKEN]);
+/* Rounds memory down to pages, as the kernel does. */
+void		 box_limits_round(struct box_limits *);
+
+/* ---- launch.c, mounts.c --------------------------------------------- */
+
+/*
+ * Makes state directory, cgroups and user namespace, and starts the child
+ * that becomes the runner.  netns (borrowed) has been made by netd.  Takes
+ * about a millisecond; the rest happens in the child, which writes
+ * "step: reason" to ready_fd when it fails.  On failure -1; what was made
+ * is cleaned up as after any box.
+ */
+int		 box_launch(const struct box_ask *, int netns,
+		    const uint8_t nonce[BOX_NONCE], struct box_run *ret);
+
+/* ---- attach.c ------------------------------------------------------- */
+
+/*
+ * A pidfd of the box's living pid 1, found through its cgroup and checked
+ * (innermost NSpid 1, uid, cgroup).  For a privd that has just started.
+ * -1 with ESRCH: there is none.
+ */
+int		 box_find(const char *id, uint32_t uid);
+/*
+ * A connection to the box's control socket, made in the box's netns, whose
+ * listener was checked to be pid 1 of this box, the one of pidfd.  -1 with
+ * EAGAIN: the queue is full, try later; ECONNREFUSED or ENOENT: not (or no
+ * longer) listening; EPERM: someone else listens.
+ */
+int		 box_connect(const char *id, uint32_t uid, int pidfd);
+/* The network namespace of a living box. */
+int		 box_netns(int pidfd);
+/* Its number in this pid namespace; 0 when it has been reaped. */
+pid_t		 box_pid(int pidfd);
+/* /proc/<pid> of exactly that process (O_PATH), or -1 with ESRCH. */
+int		 box_proc(int pidfd);
+
+/* ---- facts.c -------------------------------------------------------- */
+
+/*
+ * Reads what the kernel says of pid 1 and its cgroups, and compares it with
+ * what was asked: ret->verdict is the first field that differs, or "".
+ * netns (borrowed) as at launch, or -1.  Leaves ret->ruleset to the caller.
+ * ret->mounts borrows a buffer of this module until the next call.
+ */
+int		 box_facts(const struct box_ask *, int pidfd, int netns,
+		    struct msg_box_facts_are *ret);
+
+/* ---- cgroup.c ------------------------------------------------------- */
+
+struct cgroup_usage {
+	uint64_t	 memory_bytes, pids, cpu_usec, oom_kills;
+};
+
+/* Descriptors for the launcher; all owned, -1 when unused. */
+struct cgroup {
+	int		 box;		/* v2 <id>/box, on the host's mount */
+	int		 join[4];	/* v1 <id>/box/cgroup.procs, to write */
+	int		 tree[1 + BOX_CGROUP1]; /* detached, for the runner */
+	size_t		 njoin, ntree;
+};
+
+/* Finds or makes the tree and puts the host's own limits on it. */
+int		 cgroup_init(const char *name);
+int		 cgroup_make(const char *id, const struct box_limits *,
+		    uint32_t uid, struct cgroup *ret);
+void		 cgroup_close(struct cgroup *);
+/* In the child: enters all of them, its cgroup namespace and its leaf. */
+int		 cgroup_enter(struct cgroup *, const struct box_limits *);
+/* As enforced now.  -1 also when swap or the parent is not bounded. */
+int		 cgroup_limits(const char *id, struct box_limits *ret);
+int		 cgroup_usage(const char *id, struct cgroup_usage *ret);
+int		 cgroup_freeze(const char *id, int on);
+/* SIGKILL for all in it, also when frozen.  ENOENT is success. */
+int		 cgroup_kill(const char *id);
+/* cgroup.events of the box: POLLPRI when populated or frozen changes. */
+int		 cgroup_events(const char *id);
+/* From that descriptor: 1 processes live, 0 none, -1 with errno. */
+int		 cgroup_populated(int events_fd);
+/* -1 with EBUSY while processes are left (try again on the event). */
+int		 cgroup_remove(const char *id);
+/* The box's directory below the v2 root, for the proof: "/workbox/ID/box" */
+const char	*cgroup_path(const char *id);
+/* pids in the runner's leaf, at most n; their number or -1. */
+int		 cgroup_runner(const char *id, pid_t *ret, int n);
+/* What the operator should know of the tree, or "". */
+const char	*cgroup_note(void);
+
+/* ---- userns.c ------------------------------------------------------- */
+
+/* A user namespace mapping uid..uid+65535, created by (and owned by) uid. */
+int		 userns_make(uint32_t uid);
+
+/* ---- filter.c ------------------------------------------------------- */
+
+#define BOX_FILTERS	2
+
+int		 filter_init(void);
+/* Loads both into the calling process, which has no_new_privs. */
+int		 filter_load(void);
+/* SHA-256 of the two programs, hexadecimal. */
+const char	*filter_hash(void);
+
+/* ---- runtime.c ------------------------------------------------------ */
+
+/*
+ * Verifies STATE/runtime while copying it into a tmpfs, in a mount
+ * namespace of its own that holds nothing else: the nursery, in which the
+ * life of each box's mount namespace begins.
+ */
+int		 runtime_init(int state_fd);
+int		 runtime_nursery(void);	/* its descriptor, borrowed */
+/* SHA-256 of SHA256SUMS, hexadecimal. */
+const char	*runtime_hash(void);
+
+/* ---- tree.c --------------------------------------------------------- */
+
+/*
+ * Starts a child that removes STATE/sandboxes/<id>, whatever is in it, and
+ * returns its pidfd.  Can be started again after any interruption.  The uid
+ * range is free when the directory is gone (box_owner: ENOENT).
+ */
+int		 tree_remove(const char *id);
+/* When that pidfd is readable: reaps, closes; 0 when all is gone. */
+int		 tree_removed(int pidfd);
+
+#endif
