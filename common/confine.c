@@ -33,6 +33,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "confine.h"
@@ -417,6 +418,7 @@ confine_filter(const struct confine *c)
 int
 confine_enter(const struct confine *c)
 {
+	tzset();	/* gmtime_r() would read the file at its first call */
 	if (c->ncalls != 0 && seccomp_api_get() < 3) {
 		errno = ENOSYS;
 		return confine_fail("seccomp KILL_PROCESS is missing");

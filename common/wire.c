@@ -49,13 +49,14 @@ wire_error(void)
 
 /* ---- character sets ------------------------------------------------- */
 
-/* Length of the UTF-8 sequence at s, or 0; RFC 3629. */
-static size_t
-utf8_len(const uint8_t *s, size_t left)
+size_t
+wire_utf8_len(const uint8_t *s, size_t left)
 {
 	uint32_t	c;
 	size_t		i, n;
 
+	if (left == 0)
+		return 0;
 	if (s[0] < 0x80)
 		return 1;
 	if (s[0] >= 0xc2 && s[0] <= 0xdf)
@@ -88,7 +89,7 @@ text_ok(const uint8_t *s, size_t len)
 	for (i = 0; i < len; i += n) {
 		if (s[i] < 0x20 || s[i] == 0x7f)
 			return 0;
-		if ((n = utf8_len(s + i, len - i)) == 0)
+		if ((n = wire_utf8_len(s + i, len - i)) == 0)
 			return 0;
 		if (n == 2 && s[i] == 0xc2 && s[i + 1] < 0xa0)
 			return 0;	/* C1 controls */

@@ -93,6 +93,9 @@ const char	*wire_error(void);
 /* Whether the len bytes at s belong to cs (length 0 only where allowed). */
 int	wire_charset_ok(enum wire_charset cs, const void *s, size_t len);
 
+/* Length of the UTF-8 sequence (RFC 3629) at s, or 0 where there is none. */
+size_t	wire_utf8_len(const uint8_t *s, size_t left);
+
 /* The name of the first field in which two bodies differ, or NULL. */
 const char	*wire_differs(const struct wire_desc *, const void *,
 		    const void *);
