@@ -179,7 +179,8 @@ out_write(void *arg, const char *p, size_t n)
 
 	if (n > o->cap - o->len)
 		return -1;
-	memcpy(o->buf + o->len, p, n);
+	if (n > 0)
+		memcpy(o->buf + o->len, p, n);
 	o->len += n;
 	return 0;
 }

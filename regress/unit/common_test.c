@@ -1,0 +1,150 @@
+/*
+ * common_test.c: ids, times, the sealed configuration, ownership helpers.
+ */
+#include <sys/mman.h>
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf.h"
+#include "log.h"
+#include "ulid.h"
+#include "xmalloc.h"
+
+START_TEST(ids_ascend)
+{
+	char	a[ULID_LEN + 1], b[ULID_LEN + 1];
+	int	i;
+
+	ulid_new(a);
+	for (i = 0; i < 100000; i++) {
+		ulid_new(b);
+		ck_assert(ulid_ok(b));
+		ck_assert_int_gt(strcmp(b, a), 0);
+		memcpy(a, b, sizeof(a));
+	}
+	/* the floor is an id of a clock that has stepped back */
+	ulid_floor("7ZZZZZZZZZZZZZZZZZZZZZZZZY");
+	ulid_new(b);
+	ck_assert_str_eq(b, "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
+}
+END_TEST
+
+START_TEST(times)
+{
+	char	s[25];
+
+	time_rfc3339(0, s);
+	ck_assert_str_eq(s, "1970-01-01T00:00:00.000Z");
+	time_rfc3339(1767225599999ULL, s);
+	ck_assert_str_eq(s, "2025-12-31T23:59:59.999Z");
+	ck_assert_uint_eq(ulid_ms("01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+	    1469922850259ULL);
+}
+END_TEST
+
+START_TEST(sealed_conf)
+{
+	struct conf		 c = { 0 };
+	const struct conf	*back;
+	struct wire_bin		 l[] = { wire_cstr("127.0.0.1:1"),
+	    wire_cstr("[::1]:2") };
+	int			 fd, plain;
+
+	(void)str_copy(c.state_dir, "/x", sizeof(c.state_dir));
+	c.listen.v = l;
+	c.listen.n = 2;
+	ck_assert_int_eq(conf_seal(&c), -1);	/* values below their least */
+#define C_U64(w, f, lo, hi, d, doc)	c.f = d;
+#define X_U64(f, lo, hi)		c.f = hi;
+#include "conf.def"
+	fd = conf_seal(&c);
+	ck_assert_int_ne(fd, -1);
+	ck_assert_int_eq(pwrite(fd, "x", 1, 0), -1);
+	ck_assert_int_eq(errno, EPERM);
+	back = conf_read(fd);
+	ck_assert_ptr_nonnull(back);
+	ck_assert_ptr_null(wire_differs(&wire_conf, &c, back));
+	/* the same bytes without seals are refused */
+	plain = memfd_create("plain", MFD_ALLOW_SEALING);
+	ck_assert_int_eq(write(plain, "\x80", 1), 1);
+	ck_assert_ptr_null(conf_read(plain));
+	close(plain);
+	close(fd);
+}
+END_TEST
+
+START_TEST(copies)
+{
+	char	b[4];
+
+	ck_assert_int_eq(str_copy(b, "abc", sizeof(b)), 0);
+	ck_assert_int_eq(str_copy(b, "abcd", sizeof(b)), -1);
+	ck_assert_str_eq(b, "abc");
+	ck_assert_int_eq(str_copy(b, "", sizeof(b)), 0);
+	ck_assert_str_eq(b, "");
+}
+END_TEST
+
+/* What a peer sent is escaped, a line is one line, and cut. */
+START_TEST(log_lines)
+{
+	char	got[4096], big[3000];
+	int	p[2], save = dup(STDERR_FILENO);
+	ssize_t	n;
+
+	memset(big, '\x01', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	ck_assert_int_eq(pipe(p), 0);
+	ck_assert_int_eq(dup2(p[1], STDERR_FILENO), STDERR_FILENO);
+	log_init("test", LOG_L_INFO, 0);
+	errno = ENOENT;
+	log_warn("open %s", "a\nb\x1b[2J");
+	ck_assert_int_eq(errno, ENOENT);
+	log_debug("not shown");
+	log_info("%s", big);
+	ck_assert_int_eq(dup2(save, STDERR_FILENO), STDERR_FILENO);
+	close(save);
+	close(p[1]);
+	for (n = 0; ; ) {
+		ssize_t r = read(p[0], got + n, sizeof(got) - 1 - (size_t)n);
+
+		if (r <= 0)
+			break;
+		n += r;
+	}
+	got[n] = '\0';
+	close(p[0]);
+	ck_assert_ptr_nonnull(strstr(got, "]: warning: open a\\x0ab\\x1b[2J: "
+	    "No such file or directory\n"));
+	ck_assert_ptr_null(strstr(got, "not shown"));
+	ck_assert_int_lt(n, 1400);
+	ck_assert_int_eq(got[n - 1], '\n');
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("common");
+	TCase	*t = tcase_create("common");
+	SRunner	*r;
+	int	 failed;
+
+	tcase_add_test(t, ids_ascend);
+	tcase_add_test(t, times);
+	tcase_add_test(t, sealed_conf);
+	tcase_add_test(t, copies);
+	tcase_add_test(t, log_lines);
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_set_fork_status(r, CK_NOFORK);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
