@@ -88,3 +88,12 @@ conf_log(const struct conf *conf, const char *name)
 	log_init(name, level == -1 ? LOG_L_INFO : (enum log_level)level,
 	    strcmp(conf->log, "syslog") == 0);
 }
+
+int
+conf_landlock(const struct conf *conf)
+{
+	if (strcmp(conf->landlock, "none") != 0)
+		return 1;
+	log_warnx("fence without Landlock, as the configuration says");
+	return 0;
+}

@@ -30,5 +30,10 @@ const struct conf	*conf_read(int fd);
 int			 conf_seal(const struct conf *);
 /* log_init() as the configuration asks. */
 void			 conf_log(const struct conf *, const char *name);
+/*
+ * Whether our daemons' fences use Landlock.  0 only where the configuration
+ * says `landlock none', and then each call logs a warning.
+ */
+int			 conf_landlock(const struct conf *);
 
 #endif
