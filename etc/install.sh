@@ -1,0 +1,89 @@
+#!/bin/sh
+# install.sh [--prefix /usr/local]: packages, build, users, directories,
+# configuration, first key, doctor.  Run twice it changes nothing.
+# install.sh --uninstall [--purge]: takes it all back (--purge: state,
+# configuration, key and users too); refuses while boxes exist.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+. "$top/etc/steps.sh"
+
+prefix=/usr/local mode=install purge=
+etc=${WB_ETC:-/etc/workbox} lib=${WB_STATE:-/var/lib/workbox} run=${WB_RUN:-/run/workbox}
+while [ $# -gt 0 ]; do
+	case $1 in
+	--prefix)	[ $# -gt 1 ] || die "--prefix wants a directory"; prefix=$2; shift ;;
+	--prefix=*)	prefix=${1#*=} ;;
+	--uninstall)	mode=uninstall ;;
+	--purge)	purge=1 ;;
+	*)		die "usage: install.sh [--prefix DIR] | --uninstall [--purge] [--prefix DIR]" ;;
+	esac
+	shift
+done
+case $prefix in /*) ;; *) die "--prefix wants an absolute directory, got $prefix" ;; esac
+[ -z "$purge" ] || [ "$mode" = uninstall ] || die "--purge goes with --uninstall"
+
+need_root
+build=$top/build/install
+work=$build
+mkdir -p "$work"
+pkg_new= users_new=
+
+boxes() {
+	for d in "$lib"/sandboxes/*/; do
+		[ -d "$d" ] && basename "$d"
+	done
+}
+
+if [ "$mode" = uninstall ]; then
+	ids=$(boxes)
+	if [ -n "$ids" ]; then
+		say "boxes exist:" >&2
+		names=$(WORKBOX_TOKEN=$(cat "$etc/token" 2>/dev/null) "$prefix/bin/workbox" sandbox list 2>/dev/null) &&
+		    printf '%s\n' "$names" >&2 || printf '%s\n' "$ids" >&2
+		die "remove them first (workbox sandbox rm NAME), then uninstall"
+	fi
+	if [ -e "$lib/lock" ] && ! flock -n "$lib/lock" true 2>/dev/null; then
+		die "a server runs on $lib: end it first"
+	fi
+	[ -f "$build/Makefile" ] && grep -q "^prefix = $prefix\$" "$build/Makefile" ||
+	    die "not installed under $prefix from this directory ($build)"
+	make -s -C "$build" uninstall >"$work/uninstall.log" 2>&1 ||
+	    die "make uninstall failed: $work/uninstall.log"
+	rmdir "$prefix/libexec/workbox" 2>/dev/null
+	rm -rf "$run"
+	if [ -n "$purge" ]; then
+		rm -rf "$lib" "$etc"
+		for u in _workbox-netd _workbox-stored _workbox-apid; do
+			getent passwd "$u" >/dev/null && userdel "$u" 2>/dev/null
+			getent group "$u" >/dev/null && groupdel "$u" 2>/dev/null
+		done
+		getent group workbox >/dev/null && groupdel workbox
+		say "Removed: programs, $lib, $etc, users. Packages stay."
+	else
+		say "Removed: programs. $lib, $etc and users stay (--purge removes them); packages stay."
+	fi
+	exit 0
+fi
+
+step_packages build run
+step_build "$build" "$prefix" --disable-tests
+step_users
+
+umask 022
+mkdir -p "$etc" "$lib"
+chmod 755 "$etc" "$lib"
+[ -e "$etc/workbox.conf" ] || install -m 644 "$top/etc/workbox.conf" "$etc/workbox.conf"
+if [ ! -e "$etc/token" ]; then
+	(umask 077 && new_token >"$etc/token.new" && mv "$etc/token.new" "$etc/token") ||
+	    die "cannot write $etc/token"
+fi
+chmod 600 "$etc/token"
+"$prefix/bin/workbox" doctor --state "$lib"
+r=$?
+[ $r -ne 2 ] || die "doctor could not run"
+say
+if [ $r -ne 0 ]; then
+	say "Installed under $prefix, but doctor found faults (see above). Next: mend them, then $prefix/bin/workbox doctor"
+	exit 1
+fi
+say "Installed under $prefix. Next: $prefix/bin/workbox rootfs build minimal && $prefix/bin/workbox runtime install && $prefix/bin/workbox serve"

@@ -1,0 +1,95 @@
+#!/bin/sh
+# quickstart.sh: from a fresh checkout to a command that ran in a box, and
+# back to an empty host.  --keep leaves the server up.
+#
+# Builds in build/, installs under build/inst unless PREFIX is set; all state
+# is in build/quickstart.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+. "$top/etc/steps.sh"
+
+keep=
+case ${1-} in
+--keep)	keep=1 ;;
+'')	;;
+*)	die "usage: quickstart.sh [--keep]" ;;
+esac
+
+need_root
+prefix=${PREFIX:-$top/build/inst}
+work=$top/build/quickstart
+state=$work/state
+cgroup=workbox-quickstart
+wb=$prefix/bin/workbox
+pkg_new= users_new= serve_pid=
+mkdir -p "$work"
+if [ -S "$state/run/api.sock" ] && WORKBOX_TOKEN=x "$wb" --server "unix:$state/run/api.sock" version >/dev/null 2>&1; then
+	die "the server of an earlier --keep is still up: end it first (kill $(cat "$work/pid" 2>/dev/null))"
+fi
+
+cleanup() {
+	[ -n "$serve_pid" ] || return 0
+	"$wb" sandbox rm hello >/dev/null 2>&1
+	stop_serve >/dev/null 2>&1
+}
+trap 'cleanup; exit 1' INT TERM HUP
+
+step() { printf '\n$ %s\n' "$*"; "$@" || { r=$?; [ -f "$work/serve.log" ] && tail -n 20 "$work/serve.log" >&2; cleanup; die "failed with $r: $*"; }; }
+
+step_packages build run
+step_build "$top/build" "$prefix" --disable-tests
+step_users
+
+host_facts "$cgroup" >"$work/before"
+mkdir -p "$state"
+"$wb" rootfs list --state "$state" 2>/dev/null | grep -q '^minimal' ||
+	step "$wb" rootfs build minimal --state "$state"
+step "$wb" runtime install --state "$state"
+step "$wb" doctor --state "$state" --cgroup "$cgroup"
+
+port=$(free_port 8790)
+WORKBOX_TOKEN=$(new_token)
+WORKBOX_SERVER=http://127.0.0.1:$port
+export WORKBOX_TOKEN WORKBOX_SERVER
+: >"$work/serve.log"
+printf '\n$ %s\n' "workbox serve --state $state --cgroup $cgroup --listen 127.0.0.1:$port &"
+start_serve "$wb" --state "$state" --cgroup "$cgroup" --listen "127.0.0.1:$port"
+echo "$serve_pid" >"$work/pid"
+
+if [ -n "$keep" ]; then
+	say
+	say "The server is up (pid $serve_pid; log in $work/serve.log)."
+	say "  export PATH=$prefix/bin:\$PATH"
+	say "  export WORKBOX_SERVER=$WORKBOX_SERVER"
+	say "  export WORKBOX_TOKEN=$WORKBOX_TOKEN"
+	say "  workbox sandbox create --name demo --network none"
+	say "To end it: workbox sandbox rm demo; kill $serve_pid"
+	exit 0
+fi
+
+step "$wb" sandbox create --name hello --network none
+step "$wb" sandbox exec hello -- sh -c 'wb status; wb run -- echo "hello from $(hostname), uid $(id -u) here"'
+printf '\n$ %s\n' "workbox sandbox run hello --name count -- sh -c 'seq 100000'"
+json=$("$wb" sandbox run hello --name count -- sh -c 'seq 100000') || { cleanup; die "run failed"; }
+say "$json"
+sid=$(printf '%s' "$json" | sed -n 's/.*"sessionId": *"\([0-9A-Z]*\)".*/\1/p')
+step "$wb" sandbox wait hello "$sid"
+printf '\n$ %s\n' "workbox sandbox logs hello $sid | tail -n 1"
+last=$("$wb" sandbox logs hello "$sid" | tail -n 1)
+say "$last"
+[ "$last" = 100000 ] || { cleanup; die "the last line of the output is not 100000"; }
+step "$wb" sandbox list
+step "$wb" sandbox rm hello
+printf '\n$ %s\n' "kill $serve_pid"
+stop_serve || { tail -n 20 "$work/serve.log" >&2; die "serve did not end cleanly"; }
+serve_pid=
+
+# The parent cgroup is the server's own: it goes with the last box.
+host_facts "$cgroup" >"$work/after"
+say
+if ! diff "$work/before" "$work/after" >"$work/left"; then
+	cat "$work/left" >&2
+	die "the host is not as it was before (see above)"
+fi
+rm -rf "$state"
+say "Left: packages ${pkg_new:-(none new)}; users ${users_new:-(none new)}; files below $top/build. No process, mount, cgroup, namespace, rule or file outside it."

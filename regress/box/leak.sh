@@ -1,0 +1,68 @@
+#!/bin/sh
+# leak.sh: boxes created and removed, and nothing of them is left: mounts,
+# namespaces, cgroups, rules, descriptors of every daemon, uid ranges, files.
+. "$(dirname "$0")/lib.sh"
+count=${WB_COUNT:-200}
+box_serve
+
+wb() { "$WB_BIN" sandbox "$@"; }
+
+facts() {
+	echo "host mounts: $(wc -l </proc/self/mountinfo)"
+	for d in privd netd stored apid; do
+		for p in $(daemon_pids "$d"); do
+			echo "$d mounts: $(wc -l <"/proc/$p/mountinfo")"
+			echo "$d descriptors: $(ls "/proc/$p/fd" | wc -l)"
+		done
+	done
+	lsns -n -o TYPE | sort | uniq -c | awk '{ print "namespaces", $2 ":", $1 }'
+	find /sys/fs/cgroup -type d -path "*/$WB_CGROUP*" | sort
+	nft list tables 2>/dev/null
+	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -print | sort
+}
+
+# Every process whose program is our libexec/NAME.
+daemon_pids() {
+	for e in /proc/[0-9]*/exe; do
+		[ "$(readlink "$e")" = "$WB_PREFIX/libexec/workbox/$1" ] || continue
+		p=${e#/proc/}; p=${p%/exe}
+		# ours alone: another server may run from the same place
+		grep -qzx "$WB_MARK" "/proc/$p/environ" 2>/dev/null; echo "$p"
+	done
+}
+WB_MARK=none
+
+uids_in_use() {	# processes and files with a uid of the boxes' ranges
+	ps -eo uid= | awk '$1 >= 1879048192 && $1 < 1879048192 + 65536 * 4096' | wc -l
+	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -uid +1879048191 -print | wc -l
+}
+
+one() {
+	wb create --name "$1" --network none >/dev/null &&
+	[ "$(wb exec "$1" -- echo "in $1")" = "in $1" ] &&
+	wb rm "$1" >/dev/null
+}
+
+quiet() { facts >"$work/now" && cmp -s "$work/now" "$work/before"; }
+
+# Warm up: what is made once stays (pools, first pages, the parent cgroup).
+for i in 1 2 3; do one "warm-$i" || fail "warm-up"; done
+settled() { facts >"$work/before"; sleep 0.2; facts >"$work/now"; cmp -s "$work/before" "$work/now"; }
+await settled
+
+i=0 bad=0
+while [ $i -lt "$count" ]; do
+	one "a-$i" || bad=$((bad + 1)) &
+	one "b-$i" || echo bad >>"$work/bad"
+	wait $! || bad=$((bad + 1))
+	i=$((i + 2))
+done
+[ ! -e "$work/bad" ] || bad=$((bad + $(wc -l <"$work/bad")))
+is "$count boxes created, used and removed" "$bad" 0
+if await quiet; then
+	pass "equal before and after: mounts, namespaces, cgroups, rules, descriptors, files"
+else
+	fail "left behind" "$(diff "$work/before" "$work/now")"
+fi
+is "no process or file has a uid of the boxes" "$(uids_in_use | tr '\n' ' ')" "0 0 "
+box_done

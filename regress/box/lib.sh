@@ -1,0 +1,121 @@
+# lib.sh: for black-box scripts.  Each script sources it, calls box_serve,
+# makes checks with ok/is/like, and ends with box_done.
+#
+# WB_PREFIX: where the programs are installed (default build/inst).
+# A private directory, cgroup name, port and key; everything is ended and
+# removed on the way out; the server's log is shown when a check failed.
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+. "$top/etc/steps.sh"
+set -u
+
+WB_PREFIX=${WB_PREFIX:-$top/build/inst}
+WB_BIN=$WB_PREFIX/bin/workbox
+work=${WB_WORK:-$(mktemp -d /tmp/wb-regress.XXXXXX)}
+WB_STATE=$work/state
+WB_CGROUP=wb-regress-$$
+serve_pid=
+passed=0 failed=0 skipped=0
+export WB_PREFIX WB_BIN WB_STATE WB_CGROUP
+
+[ "$(id -u)" = 0 ] || { echo "skip: needs root"; exit 77; }
+[ -x "$WB_BIN" ] || { echo "skip: $WB_BIN is not there"; exit 77; }
+
+# A state directory with the runtime and the minimal root file system; the
+# latter is copied from WB_ROOTFS when that is set (faster).
+box_state() {
+	mkdir -p "$WB_STATE"
+	"$WB_BIN" runtime install --state "$WB_STATE" >"$work/runtime.log" 2>&1 || { cat "$work/runtime.log"; exit 1; }
+	if [ ! -e "$WB_STATE/rootfs/minimal" ]; then
+		"$WB_BIN" rootfs build minimal --state "$WB_STATE" >"$work/rootfs.log" 2>&1 || { cat "$work/rootfs.log"; exit 1; }
+	fi
+}
+
+# box_serve [more lines of configuration on standard input: "-"]
+box_serve() {
+	[ -e "$WB_STATE/runtime/runner" ] || box_state
+	port=$(free_port "${WB_PORT:-18790}")
+	WB_PORT=$port
+	WB_URL=http://127.0.0.1:$port
+	WB_TOKEN=${WB_TOKEN:-$(new_token)}
+	WORKBOX_SERVER=$WB_URL WORKBOX_TOKEN=$WB_TOKEN
+	export WB_URL WB_TOKEN WORKBOX_SERVER WORKBOX_TOKEN
+	{
+		echo "state-dir = \"$WB_STATE\""
+		echo "cgroup = \"$WB_CGROUP\""
+		echo "socket = \"$WB_STATE/api.sock\""
+		echo "listen = {\"127.0.0.1:$port\"}"
+		[ -z "${WB_CONF-}" ] || printf '%s\n' "$WB_CONF"
+		[ -z "${WB_CONF_MORE-}" ] || printf '%s\n' "$WB_CONF_MORE"
+	} >"$work/workbox.conf"
+	start_serve "$WB_BIN" --config "$work/workbox.conf"
+}
+
+box_stop() {
+	[ -n "$serve_pid" ] || return 0
+	stop_serve
+	serve_pid=
+}
+
+# The daemons of our own privd, by name: `box_pid stored'.
+box_pid() {
+	for p in $(pgrep -P "$serve_pid") $(pgrep -P "$(pgrep -d, -P "$serve_pid")" 2>/dev/null); do
+		case $(tr '\0' ' ' <"/proc/$p/cmdline" 2>/dev/null) in
+		*/"$1"\ *|*/"$1") echo "$p"; return 0 ;;
+		esac
+	done
+	return 1
+}
+
+pass() { passed=$((passed + 1)); echo "ok - $1"; }
+fail() { failed=$((failed + 1)); echo "not ok - $1"; shift; [ $# -eq 0 ] || printf '%s\n' "$@" | sed 's/^/#   /'; }
+skip() { skipped=$((skipped + 1)); echo "skip - $1"; }
+
+ok() {		# text command...: succeeds
+	t=$1; shift
+	out=$("$@" 2>&1) && pass "$t" || fail "$t" "exit $?: $*" "$out"
+}
+no() {		# text status command...: fails with that status
+	t=$1 want=$2; shift 2
+	out=$("$@" 2>&1); got=$?
+	[ "$got" = "$want" ] && pass "$t" || fail "$t" "exit $got, expected $want: $*" "$out"
+}
+is() {		# text got expected
+	[ "$2" = "$3" ] && pass "$1" || fail "$1" "got: $2" "expected: $3"
+}
+like() {	# text got extended-regular-expression
+	printf '%s\n' "$2" | grep -Eq -- "$3" && pass "$1" || fail "$1" "got: $2" "expected: /$3/"
+}
+
+# Waits for a state by asking for it, at most about 20 s.
+await() {	# command...
+	tries=0
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries + 1))
+		[ $tries -lt 400 ] || return 1
+		sleep 0.05	# the pace of asking; nothing relies on it
+	done
+}
+
+box_cleanup() {
+	trap - EXIT INT TERM HUP
+	if [ -n "$serve_pid" ]; then
+		for b in $("$WB_BIN" sandbox list --format json 2>/dev/null |
+		    sed -n 's/.*"id": *"\([0-9A-Z]\{26\}\)".*/\1/p'); do
+			"$WB_BIN" sandbox rm "$b" --grace 0 >/dev/null 2>&1 ||
+			    "$WB_BIN" sandbox rm "$b" >/dev/null 2>&1
+		done
+		stop_serve >/dev/null 2>&1
+	fi
+	[ "$failed" = 0 ] || { echo "# log of the server:"; tail -n 40 "$work/serve.log" 2>/dev/null | sed 's/^/#   /'; }
+	[ -n "${WB_KEEP-}" ] || [ -n "${WB_WORK-}" ] || rm -rf "$work"
+}
+trap 'box_cleanup; exit 1' INT TERM HUP
+trap 'box_cleanup' EXIT
+
+box_done() {
+	echo "# $passed passed, $failed failed, $skipped skipped"
+	box_cleanup
+	[ "$failed" = 0 ] || exit 1
+	exit 0
+}

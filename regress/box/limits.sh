@@ -1,0 +1,30 @@
+#!/bin/sh
+# limits.sh: the limits of a box hold from its first instruction, on this
+# host's kind of cgroups, and what meets them is the command, not the box.
+. "$(dirname "$0")/lib.sh"
+box_serve
+wb() { "$WB_BIN" sandbox "$@"; }
+
+ok "create with limits" wb create --name lim --network none \
+    --memory 268435456 --cpus 1 --pids 256
+
+# memory: a tmpfs is charged to the box and has no swap to go to
+wb exec lim -- sh -c 'head -c 400000000 /dev/zero >/dev/shm/x' >/dev/null 2>&1
+r=$?
+[ $r -ne 0 ] && pass "400 MB into 256 MiB fails (exit $r)" || fail "memory is not limited"
+is "the box is whole afterwards" "$(wb exec lim -- echo alive)" alive
+wb exec lim -- rm -f /dev/shm/x >/dev/null 2>&1
+wb exec lim -- sh -c 'x=$(head -c 300000000 /dev/zero | tr "\0" x); echo ${#x}' >/dev/null 2>&1
+r=$?
+[ $r -ne 0 ] && pass "300 MB of a shell's memory fails (exit $r)" || fail "memory of a process is not limited"
+is "the box is whole after that too" "$(wb exec lim -- echo alive)" alive
+
+# processes
+out=$(wb exec lim -- sh -c 'i=0; while [ $i -lt 400 ]; do sleep 100 & i=$((i + 1)); done; wait' 2>&1)
+like "a fork bomb stops at the limit" "$out" "fork|temporarily|Resource"
+is "an exec works while it lasts" "$(wb exec lim -- echo alive 2>&1)" alive
+
+# ceilings
+no "more memory than the ceiling is refused" 125 wb create --name big --network none --memory 99999999999999
+like "and says so" "$out" "limit-above-ceiling|limits.memoryBytes"
+box_done

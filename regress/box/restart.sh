@@ -1,0 +1,49 @@
+#!/bin/sh
+# restart.sh: daemons come and go, boxes and their sessions stay.
+. "$(dirname "$0")/lib.sh"
+box_serve
+wb() { "$WB_BIN" sandbox "$@"; }
+state() { wb inspect "$1" | sed -n 's/.*"state": *"\([A-Z]*\)".*/\1/p'; }
+answers() { "$WB_BIN" version >/dev/null 2>&1; }
+pid_of() { pgrep -f "^$WB_PREFIX/libexec/workbox/$1" | while read -r p; do
+	# of this server: its parent's parent is ours
+	q=$p; while [ "$q" -gt 1 ]; do
+		[ "$q" = "$serve_pid" ] && { echo "$p"; break; }
+		q=$(awk '{ print $4 }' "/proc/$q/stat" 2>/dev/null || echo 0)
+	done; done | head -n 1; }
+
+ok "create" wb create --name keep --network none
+sid=$(wb run keep --name long -- sh -c 'i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i + 1)); sleep 0.01; done; echo end' |
+    sed -n 's/.*"sessionId": *"\([0-9A-Z]*\)".*/\1/p')
+like "a session runs" "$sid" '^[0-9A-Z]{26}$'
+
+for d in apid stored netd; do
+	p=$(pid_of "$d")
+	like "$d is there" "$p" '^[0-9]+$'
+	kill -KILL "$p"
+	restarted() { q=$(pid_of "$d"); [ -n "$q" ] && [ "$q" != "$p" ] && answers; }
+	await restarted && pass "after SIGKILL of $d the set is back" || fail "no restart after SIGKILL of $d"
+	is "the box is READY after $d died" "$(state keep)" READY
+	is "and takes commands" "$(wb exec keep -- echo alive 2>&1)" alive
+done
+
+# privd itself, then all at once; the next serve takes everything up
+kill -KILL "$serve_pid"
+wait "$serve_pid" 2>/dev/null
+start_serve "$WB_BIN" --config "$work/workbox.conf"
+is "READY after SIGKILL of privd" "$(state keep)" READY
+is "and takes commands" "$(wb exec keep -- echo alive 2>&1)" alive
+
+stop_serve
+is "SIGTERM ends serve with 0" "$?" 0
+like "and says what goes on" "$(tail -n 20 "$work/serve.log")" "1 (box|sandbox)"
+start_serve "$WB_BIN" --config "$work/workbox.conf"
+is "READY after SIGTERM and start" "$(state keep)" READY
+
+ok "the session ends as it should" wb wait keep "$sid"
+wb logs keep "$sid" >"$work/got"
+{ i=0; while [ $i -lt 2000 ]; do echo "line $i"; i=$((i + 1)); done; echo end; } >"$work/want"
+cmp -s "$work/got" "$work/want" && pass "its output is whole over five restarts" ||
+    fail "output differs" "$(wc -l <"$work/got") lines" "$(diff "$work/got" "$work/want" | head -n 5)"
+ok "remove" wb rm keep
+box_done

@@ -1,0 +1,14 @@
+#!/bin/sh
+# suite.sh: what runs in the guest, one line per check.
+box=$WB_TOP/regress/box
+fail=0
+run() {
+	echo "guest: $*"
+	sh "$@" || fail=1
+}
+run "$box/limits.sh"
+WB_COUNT=10 run "$box/leak.sh"
+if [ "$WB_LANE" = long ]; then
+	run "$box/restart.sh"
+fi
+exit $fail
