@@ -1,0 +1,43 @@
+#!/bin/sh
+# docs.sh: the documents against the code: every configuration word, message,
+# route, code and command appears in its page; pages are clean; privd is
+# small enough to be read in one sitting.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+bad=0
+ok() { echo "ok - $1"; }
+no() { echo "not ok - $1"; bad=1; }
+
+# each WORD on stdin appears in PAGE
+appear() {	# what page
+	miss=
+	while read -r w; do
+		sed 's/\\-/-/g; s/\\&//g' "$2" | grep -Fq -- "$w" || miss="$miss $w"
+	done
+	[ -z "$miss" ] && ok "every $1 is in ${2##*/}" || no "$1 not in ${2##*/}:$miss"
+}
+
+for m in "$top"/*/*.[1-9]; do
+	out=$(groff -mdoc -ww -Tutf8 -z "$m" 2>&1)
+	[ -z "$out" ] && ok "${m##*/} is clean" || no "${m##*/}: $out"
+done
+sed -n 's/^C_[A-Z0-9]*("\([a-z-]*\)".*/\1/p' "$top/common/conf.def" | appear "configuration word" "$top/workbox/workbox.conf.5"
+sed -n 's/^MSG([0-9]*, \([A-Z_]*\),.*/\1/p' "$top/common/proto.def" | appear "message" "$top/common/workbox-protocol.7"
+sed -n 's/^EVENT([0-9]*, .*"\([a-z.]*\)").*/\1/p' "$top/common/events.def" | appear "record type" "$top/stored/workbox-events.7"
+sed -n 's/^CODE([0-9]*, [A-Z_]*, "\([a-z-]*\)".*/\1/p' "$top/common/proto.def" | appear "error code" "$top/apid/workbox-api.7"
+sed -n 's/.*"\(\/[a-z0-9{}\/._-]*\)".*/\1/p' "$top/apid/routes.def" | sort -u | appear "route" "$top/apid/workbox-api.7"
+sed -n 's/^[A-Z_]*("\([a-z ]*\)".*/\1/p' "$top/workbox/cmds.def" | appear "command" "$top/workbox/workbox.1"
+
+# the linker map says which of our files are in privd
+map=$WB_BUILD/privd/privd.map
+if [ -f "$map" ]; then
+	files=$(sed -n 's/.*libcommon\.a(libcommon_a-\([a-z_]*\)\.o).*/\1/p' "$map" | sort -u)
+	n=$(cat "$top"/privd/*.c "$top"/privd/*.h $(for f in $files; do echo "$top/common/$f.c"; [ ! -f "$top/common/$f.h" ] || echo "$top/common/$f.h"; done) "$top"/common/*.def | wc -l)
+	[ "$n" -lt 4000 ] && ok "privd with all that is linked into it: $n lines, below 4,000" ||
+	    no "privd with all that is linked into it: $n lines, 4,000 or more ($files)"
+	libs=$(ldd "$WB_BUILD/privd/privd" | grep -E 'libssl|libcrypto|liblmdb|libevent')
+	[ -z "$libs" ] && ok "privd links no OpenSSL, LMDB or libevent" || no "privd links $libs"
+else
+	no "no linker map of privd"
+fi
+exit $bad

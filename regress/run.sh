@@ -1,0 +1,127 @@
+#!/bin/sh
+# run.sh [--long] [SECTION...]: installs what the tests need, builds, and runs
+# every test.  The fast lane takes up to 15 minutes on two cores, the long one
+# up to 75.  Ends with a line that counts.
+#
+# Sections: quickstart check sanitize box http docs uml; all of them
+# when none is named.  Logs are in build/test/logs.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+. "$top/etc/steps.sh"
+
+lane=fast sections=
+for a in "$@"; do
+	case $a in
+	--long)	lane=long ;;
+	-*)	die "usage: run.sh [--long] [SECTION...]" ;;
+	*)	sections="$sections $a" ;;
+	esac
+done
+: "${sections:=quickstart check sanitize box http docs uml}"
+
+build=$top/build/test
+work=$build/logs
+prefix=$build/inst
+pkg_new= users_new=
+passed=0 failed=0 skipped=0
+rm -rf "$work"
+mkdir -p "$work"
+
+add() { passed=$((passed + $1)); failed=$((failed + $2)); skipped=$((skipped + $3)); }
+
+# Counts `ok - ', `not ok - ' and `skip - ' lines; a script that dies without
+# a `not ok' counts as one failure.
+script() {	# name command...
+	name=$1; shift
+	t0=$(date +%s)
+	"$@" >"$work/$name.log" 2>&1 </dev/null
+	r=$?
+	p=$(grep -c '^ok - ' "$work/$name.log")
+	f=$(grep -c '^not ok - ' "$work/$name.log")
+	s=$(grep -c '^skip - ' "$work/$name.log")
+	if [ $r = 77 ]; then
+		s=$((s + 1))
+	elif [ $r != 0 ] && [ "$f" = 0 ]; then
+		f=1
+	fi
+	[ $r != 0 ] || [ $((p + f + s)) -gt 0 ] || p=1
+	add "$p" "$f" "$s"
+	say "$name: $p passed, $f failed, $s skipped ($(($(date +%s) - t0)) s)"
+	[ "$f" = 0 ] || { grep -A6 '^not ok - ' "$work/$name.log" | head -n 60; tail -n 15 "$work/$name.log"; }
+	[ $r != 77 ] || tail -n 1 "$work/$name.log"
+}
+
+# Automake's summary of `make check'.
+suite() {	# name build-directory
+	t0=$(date +%s)
+	make -s -C "$2" check >"$work/$1.log" 2>&1
+	r=$?
+	p=$(awk '/^# PASS:/ { n += $3 } END { print n + 0 }' "$work/$1.log")
+	f=$(awk '/^# (FAIL|ERROR|XPASS):/ { n += $3 } END { print n + 0 }' "$work/$1.log")
+	s=$(awk '/^# SKIP:/ { n += $3 } END { print n + 0 }' "$work/$1.log")
+	[ $r = 0 ] || [ "$f" != 0 ] || f=1
+	add "$p" "$f" "$s"
+	say "$1: $p programs passed, $f failed, $s skipped ($(($(date +%s) - t0)) s)"
+	[ "$f" = 0 ] || { grep -E '^(FAIL|ERROR)' "$work/$1.log"; tail -n 40 "$work/$1.log"; cat "$2"/regress/*.log 2>/dev/null | grep -aE ':[FE]:' | head -n 30; }
+}
+
+built=
+need_build() {
+	[ -z "$built" ] || return 0
+	step_build "$build" "$prefix" --enable-werror
+	[ "$(id -u)" != 0 ] || step_users
+	built=1
+}
+
+section_quickstart() {
+	script quickstart sh "$top/etc/quickstart.sh"
+}
+
+section_check() {
+	need_build
+	suite check "$build"
+}
+
+section_sanitize() {
+	mkdir -p "$build/asan"
+	step_build "$build/asan" "$build/asan/inst" --enable-sanitizers \
+	    CFLAGS='-O1 -g'
+	suite sanitize "$build/asan"
+}
+
+section_box() {
+	need_build
+	for t in "$top"/regress/box/*.sh "$top"/regress/confine/*.sh; do
+		case ${t##*/} in lib.sh|'*.sh') continue ;; esac
+		WB_PREFIX=$prefix script "$(basename "$t" .sh)" sh "$t"
+	done
+}
+
+section_http() {
+	need_build
+	for t in "$top"/regress/http/*.sh; do
+		WB_PREFIX=$prefix WB_BUILD=$build script "http-$(basename "$t" .sh)" sh "$t"
+	done
+}
+
+
+section_docs() {
+	need_build
+	WB_PREFIX=$prefix WB_BUILD=$build script docs sh "$top/regress/docs.sh"
+}
+
+section_uml() {
+	need_build
+	WB_PREFIX=$prefix script uml sh "$top/regress/uml/run.sh" \
+	    "$([ $lane = long ] && echo long || echo short)"
+}
+
+[ "$(id -u)" != 0 ] || { step_packages build run test; step_node; }
+WB_LANE=$lane
+export WB_LANE
+for s in $sections; do
+	command -v "section_$s" >/dev/null || die "no section $s"
+	"section_$s"
+done
+say "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
