@@ -17,12 +17,12 @@ appear() {	# what page
 	[ -z "$miss" ] && ok "every $1 is in ${2##*/}" || no "$1 not in ${2##*/}:$miss"
 }
 
-for m in "$top"/*/*.[1-9]; do
+for m in "$top"/*/*.[1-9] "$WB_BUILD"/common/*.7; do
 	out=$(groff -mdoc -ww -Tutf8 -z "$m" 2>&1)
 	[ -z "$out" ] && ok "${m##*/} is clean" || no "${m##*/}: $out"
 done
 sed -n 's/^C_[A-Z0-9]*("\([a-z-]*\)".*/\1/p' "$top/common/conf.def" | appear "configuration word" "$top/workbox/workbox.conf.5"
-sed -n 's/^MSG([0-9]*, \([A-Z_]*\),.*/\1/p' "$top/common/proto.def" | appear "message" "$top/common/workbox-protocol.7"
+sed -n 's/^MSG([0-9]*, \([A-Z_]*\),.*/\1/p' "$top/common/proto.def" | appear "message" "$WB_BUILD/common/workbox-protocol.7"
 sed -n 's/^EVENT([0-9]*, .*"\([a-z.]*\)").*/\1/p' "$top/common/events.def" | appear "record type" "$top/stored/workbox-events.7"
 sed -n 's/^CODE([0-9]*, [A-Z_]*, "\([a-z-]*\)".*/\1/p' "$top/common/proto.def" | appear "error code" "$top/apid/workbox-api.7"
 sed -n 's/.*"\(\/[a-z0-9{}\/._-]*\)".*/\1/p' "$top/apid/routes.def" | sort -u | appear "route" "$top/apid/workbox-api.7"
