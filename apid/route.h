@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "http_parse.h"
+#include "proto.h"
+
 struct http_req;
 
 /* Scopes of keys; workbox-api(7).  A bit each, never renumbered. */
@@ -28,14 +31,72 @@ enum scope {
 	SCOPE_ADMIN = 1 << 14		/* includes all */
 };
 
-struct route;
+enum route_query_kind { RQ_U64, RQ_STR, RQ_STRS };
 
-const char	*route_name(const struct route *);	/* handler's: "exec" */
-const char	*route_method(const struct route *);
-const char	*route_template(const struct route *);	/* /v1/... {id} */
-enum scope	 route_scope(const struct route *);
-const char	*scope_name(enum scope);		/* "sandbox:read" */
+/* name NULL ends a list. */
+struct route_query {
+	const char		*name;
+	enum route_query_kind	 kind;
+	uint64_t		 lo, hi;	/* RQ_U64; else hi bytes */
+	const char		*doc;
+};
+
+enum route_answer_kind { RA_JSON, RA_LINES, RA_EMPTY };
+
+/* status 0 ends a list. */
+struct route_answer {
+	int			 status;
+	enum route_answer_kind	 kind;
+	const char		*schema;	/* NULL: RA_EMPTY */
+	const char		*doc;
+};
+
+/* schema and raw NULL: takes no body. */
+struct route_body {
+	const char	*schema;	/* JSON */
+	const char	*raw;		/* any bytes: what they are */
+	size_t		 max;		/* bytes */
+};
+
+struct route {
+	const char			*name;		/* "exec" */
+	enum http_method		 method;
+	const char			*path;		/* "/v1/... {id}" */
+	enum scope			 scope;
+	const char			*summary;
+	void				(*handler)(struct http_req *);
+	const struct route_query	*query;
+	const struct route_body		*body;
+	const struct route_answer	*answer;
+	const enum wb_code		*error;		/* CODE_NONE ends */
+};
+
+#define ROUTE_PARAMS	2
+
+/* The members of a path: name in the template, span in the path. */
+struct route_params {
+	struct { const char *name; size_t name_len, off, len; } v[ROUTE_PARAMS];
+	size_t	n;
+};
+
+extern const struct route	routes[];
+extern const size_t		nroutes;
+
+/* Handlers. */
+#define ROUTE(n, M, path, S, doc)	void api_##n(struct http_req *);
+#include "routes.def"
+
+/*
+ * The route of a method (HEAD is GET) and a path as it was sent.  NULL: none;
+ * *ret_methods then has a bit (1 << enum http_method) for each method that
+ * the path has.
+ */
+const struct route	*route_find(enum http_method, const char *path,
+			    size_t len, struct route_params *ret_params,
+			    unsigned int *ret_methods);
+const char		*scope_name(enum scope);	/* "sandbox:read" */
 /* Whether a key with these scopes may use the route. */
-int		 route_allows(const struct route *, unsigned int scopes);
+int			 route_allows(const struct route *,
+			    unsigned int scopes);
 
 #endif
