@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "boxfd.h"
 #include "conf.h"
 #include "proto.h"
 
@@ -83,6 +84,22 @@ int		 box_owner(const char *id, uint32_t *ret_uid);
 int		 box_token(const char *id, uint8_t ret[BOX_TOKEN]);
 /* Rounds memory down to pages, as the kernel does. */
 void		 box_limits_round(struct box_limits *);
+/* What `sessions' may have of them, and what the runner's rings may. */
+struct box_limits box_sessions(const struct box_limits *);
+uint64_t	 box_ring(const struct box_limits *);
+
+/* For the mechanics alone: */
+
+/* O_PATH, a name that box_rootfs() gave. */
+int		 box_rootfs_open(const char *name);
+/* The directory of a new box with upper, work, spec, host-token; opened. */
+int		 box_make(const struct box_ask *,
+		    const uint8_t token[BOX_TOKEN]);
+/* One write to an existing file (cgroup, /proc); a new file with data. */
+int		 box_put(int dirfd, const char *path, const char *fmt, ...)
+		    __attribute__((format(printf, 3, 4)));
+int		 box_file(int dirfd, const char *name, mode_t, const void *,
+		    size_t);
 
 /* ---- launch.c, mounts.c --------------------------------------------- */
 
@@ -98,6 +115,8 @@ int		 box_launch(const struct box_ask *, int netns,
 
 /* ---- attach.c ------------------------------------------------------- */
 
+/* For box_init(). */
+int		 attach_init(void);
 /*
  * A pidfd of the box's living pid 1, found through its cgroup and checked
  * (innermost NSpid 1, uid, cgroup).  For a privd that has just started.
@@ -150,8 +169,12 @@ int		 cgroup_make(const char *id, const struct box_limits *,
 void		 cgroup_close(struct cgroup *);
 /* In the child: enters all of them, its cgroup namespace and its leaf. */
 int		 cgroup_enter(struct cgroup *, const struct box_limits *);
-/* As enforced now.  -1 also when swap or the parent is not bounded. */
-int		 cgroup_limits(const char *id, struct box_limits *ret);
+/*
+ * The name of the first limit (the box's, its sessions' or the parent's)
+ * that is not enforced as asked, or NULL; *ret is what the box has now.
+ */
+const char	*cgroup_differs(const char *id, const struct box_limits *,
+		    struct box_limits *ret);
 int		 cgroup_usage(const char *id, struct cgroup_usage *ret);
 int		 cgroup_freeze(const char *id, int on);
 /* SIGKILL for all in it, also when frozen.  ENOENT is success. */

@@ -1,0 +1,745 @@
+/*
+ * cgroup: the tree of all boxes, and each box's part of it.
+ *
+ * One table says which limit is which file, on v2 and on v1, and where it is
+ * set: on the parent of all boxes, on <id>/box, on <id>/box/sessions.  The
+ * same table is read back: a limit that does not hold is told by its name.
+ * Processes are tracked, frozen and killed through the v2 hierarchy, which
+ * must be there; each controller may be there or in a v1 hierarchy.
+ *
+ *	<tree>/<id>			root's: freeze, kill, events
+ *	<tree>/<id>/box			the limits
+ *	<tree>/<id>/box/runner		pid 1 alone (v2)
+ *	<tree>/<id>/box/sessions	less than the box by the reserve
+ *	<tree>/<id>/box/sessions/<sid>	made by the runner (v2)
+ *
+ * A box's uid owns on v2 `box' and `sessions' and their cgroup.procs; on v1
+ * sessions/cgroup.procs alone, since there one who may mkdir may use up the
+ * host's memory.  Limits are root's everywhere.
+ *
+ * Safe when the asker is hostile: paths are a fixed tree and a checked ULID;
+ * numbers were held against the ceilings.  What a box leaves in its part is
+ * directories, at most 1,024 and two deep by the kernel's word.
+ */
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <mntent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "box.h"
+#include "facts.h"
+#include "ulid.h"
+#include "xmalloc.h"
+
+#define MASK_PERIOD	100000		/* us; of cpu.max */
+#define UNIT		"workbox-boxes.service"
+#define SLICE		"system.slice/" UNIT
+#define REMOVE_MAX	64		/* directories in one call */
+
+enum scope { PARENT = 1, BOX = 2, SESSIONS = 4 };
+enum knob_kind { MEMORY, SWAP, TCP, CPU, PIDS, NKNOBS };
+enum controller { C_MEMORY, C_CPU, C_PIDS, NCONTROLLERS };
+
+static const char *const controllers[NCONTROLLERS] =
+    { "memory", "cpu", "pids" };
+
+static const struct knob {
+	const char	*name;
+	enum controller	 controller;
+	int		 scopes;
+	const char	*v2, *v1;	/* NULL: nothing to set there */
+} knobs[NKNOBS] = {
+	/* SWAP after MEMORY: v1 refuses memory above memory + swap. */
+	[MEMORY] = { "memory_bytes", C_MEMORY, PARENT | BOX | SESSIONS,
+	    "memory.max", "memory.limit_in_bytes" },
+	[SWAP] = { "swap", C_MEMORY, BOX | SESSIONS,
+	    "memory.swap.max", "memory.memsw.limit_in_bytes" },
+	/* Else socket buffers are charged to nobody on v1. */
+	[TCP] = { "socket_memory", C_MEMORY, BOX,
+	    NULL, "memory.kmem.tcp.limit_in_bytes" },
+	[CPU] = { "cpu_milli", C_CPU, BOX,
+	    "cpu.max", "cpu.cfs_quota_us" },
+	[PIDS] = { "pids", C_PIDS, PARENT | BOX | SESSIONS,
+	    "pids.max", "pids.max" },
+};
+
+/* [0] is v2; the others are v1, in the order of `controllers'. */
+static struct hier {
+	int	 fd;			/* the tree in it; owned, for ever */
+	int	 mask;			/* controllers that it has for us */
+} hiers[1 + NCONTROLLERS];
+static size_t		 nhiers;
+static int		 no_swap_knob;	/* and no swap on this host */
+static struct box_limits parent;
+static char		 tree_path[304];
+static char		 note[400];
+
+/* ---- one file ------------------------------------------------------- */
+
+static uint64_t
+knob_value(enum knob_kind k, int v2, const struct box_limits *l)
+{
+	switch (k) {
+	case MEMORY:
+		return l->memory_bytes;
+	case SWAP:
+		return v2 ? 0 : l->memory_bytes;
+	case TCP:
+		return l->memory_bytes / 16 / 4096 * 4096;
+	case CPU:
+		return l->cpu_milli * (MASK_PERIOD / 1000);
+	case PIDS:
+		return l->pids;
+	case NKNOBS:
+		break;
+	}
+	return 0;
+}
+
+/* dir: "", or ending in a slash. */
+static const char *
+knob_path(const char *dir, const char *file)
+{
+	static char	 path[ULID_LEN + 64];
+
+	(void)snprintf(path, sizeof(path), "%s%s", dir, file);
+	return path;
+}
+
+/* The first number in a file; "max" is the greatest. */
+static int
+read_u64(int dirfd, const char *path, uint64_t *ret)
+{
+	char	 buf[64];
+	char	*end;
+
+	if (facts_file(dirfd, path, buf, sizeof(buf)) == -1)
+		return -1;
+	if (strncmp(buf, "max", 3) == 0) {
+		*ret = UINT64_MAX;
+		return 0;
+	}
+	*ret = strtoull(buf, &end, 10);
+	if (end != buf)
+		return 0;
+	errno = EBADMSG;
+	return -1;
+}
+
+/* The number after a word at the start of a line. */
+static int
+read_stat(int dirfd, const char *path, const char *word, uint64_t *ret)
+{
+	char		 buf[4096];
+	const char	*p = buf;
+	size_t		 len = strlen(word);
+
+	if (facts_file(dirfd, path, buf, sizeof(buf)) == -1)
+		return -1;
+	for (; p != NULL; p = strchr(p, '\n'), p = p ? p + 1 : NULL)
+		if (strncmp(p, word, len) == 0 && p[len] == ' ') {
+			*ret = strtoull(p + len, NULL, 10);
+			return 0;
+		}
+	errno = ENOENT;
+	return -1;
+}
+
+/*
+ * Sets every knob of one scope in hierarchy h, in the directory dir below
+ * it; or, with ret_field, reads them: the first that is not as it should be
+ * is named there.
+ */
+static int
+knobs_walk(const struct hier *h, const char *dir, enum scope scope,
+    const struct box_limits *l, const char **ret_field)
+{
+	int		 v2 = h == &hiers[0], r;
+	const char	*file;
+	uint64_t	 want, is;
+	size_t		 i;
+
+	for (i = 0; i < NKNOBS; i++) {
+		file = v2 ? knobs[i].v2 : knobs[i].v1;
+		if (!(knobs[i].scopes & scope) || file == NULL ||
+		    !(h->mask & 1 << knobs[i].controller) ||
+		    (i == SWAP && no_swap_knob))
+			continue;
+		want = knob_value((enum knob_kind)i, v2, l);
+		file = knob_path(dir, file);
+		if (ret_field != NULL) {
+			if (read_u64(h->fd, file, &is) == 0 && is == want)
+				continue;
+			*ret_field = knobs[i].name;
+			return -1;
+		}
+		r = i == CPU && v2 ? box_put(h->fd, file, "%" PRIu64 " %d",
+		    want, MASK_PERIOD) :
+		    box_put(h->fd, file, "%" PRIu64, want);
+		if (r == -1)
+			return box_fail("cgroup %s", file);
+	}
+	return 0;
+}
+
+/* ---- the tree of all boxes ------------------------------------------ */
+
+/* Processes of the unit itself go to a leaf: a cgroup has either. */
+static void
+evacuate(int dir)
+{
+	char	 buf[4096], *pid, *save;
+
+	if ((mkdirat(dir, "keep", 0755) == -1 && errno != EEXIST) ||
+	    facts_file(dir, "cgroup.procs", buf, sizeof(buf)) == -1)
+		return;
+	for (pid = strtok_r(buf, "\n", &save); pid != NULL;
+	    pid = strtok_r(NULL, "\n", &save))
+		(void)box_put(dir, "keep/cgroup.procs", "%s", pid);
+}
+
+/* Gives our controllers of v2 to the children of a directory. */
+static int
+enable(int dir, const char *path, const char *name)
+{
+	size_t	 i;
+	int	 r;
+
+	for (i = 0; i < NCONTROLLERS; i++) {
+		if (!(hiers[0].mask & 1 << i))
+			continue;
+		r = box_put(dir, path, "+%s", controllers[i]);
+		if (r == -1 && errno == EBUSY && strcmp(name, UNIT) == 0) {
+			evacuate(dir);
+			r = box_put(dir, path, "+%s", controllers[i]);
+		}
+		if (r == -1)
+			return box_fail("cgroup controller %s in %s",
+			    controllers[i], name);
+	}
+	return 0;
+}
+
+/* Makes path below a hierarchy's root, component by component. */
+static int
+tree_make(struct hier *h, const char *path)
+{
+	char		 buf[300], *name, *save;
+	auto_close int	 dir = h->fd;
+	int		 next;
+
+	h->fd = -1;
+	(void)str_copy(buf, path, sizeof(buf));
+	if (h == hiers && enable(dir, "cgroup.subtree_control", "/") == -1)
+		return -1;
+	for (name = strtok_r(buf, "/", &save); name != NULL;
+	    name = strtok_r(NULL, "/", &save)) {
+		if (mkdirat(dir, name, 0755) == -1 && errno != EEXIST)
+			return box_fail("cgroup mkdir %s", name);
+		next = openat(dir, name, O_DIRECTORY | O_NOFOLLOW |
+		    O_CLOEXEC);
+		if (next == -1)
+			return box_fail("cgroup open %s", name);
+		(void)close(dir);
+		dir = next;
+		if (h == hiers &&
+		    enable(dir, "cgroup.subtree_control", name) == -1)
+			return -1;
+	}
+	h->fd = steal_fd(&dir);
+	return 0;
+}
+
+/* Opens the root of each hierarchy; who has a controller gets it. */
+static int
+hiers_find(void)
+{
+	struct mntent	 m, *ok;
+	char		 buf[4096];
+	FILE		*fp;
+	size_t		 i;
+	int		 found = 0, mask, v2;
+
+	hiers[0].fd = -1;
+	nhiers = 1;
+	if ((fp = setmntent("/proc/self/mounts", "re")) == NULL)
+		return box_fail("open /proc/self/mounts");
+	while ((ok = getmntent_r(fp, &m, buf, sizeof(buf))) != NULL) {
+		v2 = strcmp(m.mnt_type, "cgroup2") == 0;
+		if (!v2 && strcmp(m.mnt_type, "cgroup") != 0)
+			continue;
+		for (mask = 0, i = 0; !v2 && i < NCONTROLLERS; i++)
+			if (hasmntopt(&m, controllers[i]) != NULL)
+				mask |= 1 << i;
+		if (v2 ? hiers[0].fd != -1 : (mask & ~found) == 0)
+			continue;
+		i = v2 ? 0 : nhiers++;
+		hiers[i].mask = mask & ~found;
+		found |= mask;
+		hiers[i].fd = open(m.mnt_dir, O_DIRECTORY | O_CLOEXEC);
+		if (hiers[i].fd == -1) {
+			(void)endmntent(fp);
+			return box_fail("open %s", m.mnt_dir);
+		}
+	}
+	(void)endmntent(fp);
+	errno = ENOENT;
+	if (hiers[0].fd == -1)
+		return box_fail("cgroup v2 hierarchy");
+	if (facts_file(hiers[0].fd, "cgroup.controllers", buf,
+	    sizeof(buf)) == -1)
+		return box_fail("cgroup.controllers");
+	for (i = 0; i < NCONTROLLERS; i++) {
+		if (strstr(buf, controllers[i]) != NULL)
+			hiers[0].mask |= ~found & 1 << i;
+		errno = ENOENT;
+		if (!((found | hiers[0].mask) & 1 << i))
+			return box_fail("cgroup controller %s",
+			    controllers[i]);
+	}
+	return 0;
+}
+
+/* RAM less max(512 MiB, 10 %), pids less an eighth. */
+static int
+parent_limits(void)
+{
+	struct sysinfo	 si;
+	uint64_t	 ram, keep, pid_max;
+
+	if (sysinfo(&si) == -1 || read_u64(AT_FDCWD,
+	    "/proc/sys/kernel/pid_max", &pid_max) == -1)
+		return box_fail("memory and pid_max of the host");
+	ram = (uint64_t)si.totalram * si.mem_unit;
+	keep = ram / 10 > 512 << 20 ? ram / 10 : 512 << 20;
+	parent.memory_bytes = keep > ram / 2 ? ram / 2 : ram - keep;
+	box_limits_round(&parent);
+	parent.pids = pid_max - pid_max / 8;
+	return 0;
+}
+
+/* A tree that lacks a file cannot enforce what it stands for. */
+static int
+knobs_probe(void)
+{
+	const struct hier	*h;
+	const char		*file;
+	char			 buf[256];
+	size_t			 i;
+
+	for (i = 0; i < NKNOBS; i++)
+		for (h = hiers; h < hiers + nhiers; h++) {
+			file = h == hiers ? knobs[i].v2 : knobs[i].v1;
+			if (!(h->mask & 1 << knobs[i].controller) ||
+			    file == NULL ||
+			    faccessat(h->fd, file, W_OK, 0) == 0)
+				continue;
+			/* Without swap there is nothing to be limited. */
+			if (i != SWAP || facts_file(AT_FDCWD, "/proc/swaps",
+			    buf, sizeof(buf)) == -1 ||
+			    strchr(buf, '\n') != strrchr(buf, '\n'))
+				return box_fail("cgroup %s", file);
+			no_swap_knob = 1;
+		}
+	return 0;
+}
+
+int
+cgroup_init(const char *name)
+{
+	const char	*path;
+	char		 unit[300];
+	size_t		 i;
+	int		 n, systemd;
+
+	if (hiers_find() == -1 || parent_limits() == -1)
+		return -1;
+	systemd = access("/run/systemd/system", F_OK) == 0;
+	n = snprintf(unit, sizeof(unit), SLICE "/%s", name);
+	if (n < 0 || (size_t)n >= sizeof(unit)) {
+		errno = ENAMETOOLONG;
+		return box_fail("cgroup name");
+	}
+	for (i = 0; i < nhiers; i++) {
+		path = name[0] != '/' && systemd &&
+		    faccessat(hiers[i].fd, SLICE, F_OK, 0) == 0 ? unit : name;
+		if (i == 0) {
+			(void)snprintf(tree_path, sizeof(tree_path), "%s%s",
+			    path[0] == '/' ? "" : "/", path);
+			if (systemd && path == name && name[0] != '/')
+				(void)snprintf(note, sizeof(note), "systemd "
+				    "may take the controllers from %s: "
+				    "install and start " UNIT, tree_path);
+		}
+		if (tree_make(&hiers[i], path) == -1 ||
+		    knobs_walk(&hiers[i], "", PARENT, &parent, NULL) == -1)
+			return -1;
+	}
+	return knobs_probe();
+}
+
+const char *
+cgroup_note(void)
+{
+	return note;
+}
+
+/* ---- one box -------------------------------------------------------- */
+
+const char *
+cgroup_path(const char *id)
+{
+	static char	 path[sizeof(tree_path) + ULID_LEN + 8];
+
+	(void)snprintf(path, sizeof(path), "%s/%s/box", tree_path, id);
+	return path;
+}
+
+/* ID/FILE, NULL with EINVAL; one at a time, as knob_path(). */
+static const char *
+id_path(const char *id, const char *file)
+{
+	char	 dir[ULID_LEN + 2];
+
+	if (!ulid_ok(id)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	(void)snprintf(dir, sizeof(dir), "%s/", id);
+	return knob_path(dir, file);
+}
+
+static int
+give(int fd, const char *id, const char *file, uint32_t uid)
+{
+	return fchownat(fd, id_path(id, file), uid, uid, AT_SYMLINK_NOFOLLOW);
+}
+
+static int
+make_dirs(const struct hier *h, const char *id, const char *const *dirs)
+{
+	for (; *dirs != NULL; dirs++)
+		if (mkdirat(h->fd, id_path(id, *dirs), 0755) == -1)
+			return box_fail("cgroup mkdir %s", id_path(id, *dirs));
+	return 0;
+}
+
+static int
+make_v2(const struct hier *h, const char *id, const struct box_limits *l,
+    uint32_t uid)
+{
+	static const char *const top[] = { "", "box", NULL };
+	static const char *const sub[] = { "box/runner", "box/sessions",
+	    NULL };
+	char		 dir[ULID_LEN + 8];
+
+	(void)snprintf(dir, sizeof(dir), "%s/box/", id);
+	if (make_dirs(h, id, (const char *const []){ "", NULL }) == -1 ||
+	    enable(h->fd, id_path(id, "cgroup.subtree_control"), id) == -1 ||
+	    make_dirs(h, id, top + 1) == -1 || make_dirs(h, id, sub) == -1 ||
+	    knobs_walk(h, dir, BOX, l, NULL) == -1)
+		return -1;
+	if (box_put(h->fd, id_path(id, "box/cgroup.max.descendants"),
+	    "1024") == -1 ||
+	    box_put(h->fd, id_path(id, "box/cgroup.max.depth"), "2") == -1 ||
+	    give(h->fd, id, "box", uid) == -1 ||
+	    give(h->fd, id, "box/cgroup.procs", uid) == -1 ||
+	    give(h->fd, id, "box/sessions", uid) == -1 ||
+	    give(h->fd, id, "box/sessions/cgroup.procs", uid) == -1)
+		return box_fail("cgroup of the box");
+	return 0;
+}
+
+/* Whether a v1 hierarchy has limits of its own for the sessions. */
+static int
+has_sessions(const struct hier *h)
+{
+	return h != hiers && (h->mask & (1 << C_MEMORY | 1 << C_PIDS)) != 0;
+}
+
+static int
+make_v1(const struct hier *h, const char *id, const struct box_limits *l,
+    uint32_t uid)
+{
+	const struct box_limits	 s = box_sessions(l);
+	const char *const	 dirs[] = { "", "box",
+	    has_sessions(h) ? "box/sessions" : NULL, NULL };
+	char			 dir[ULID_LEN + 16];
+
+	(void)snprintf(dir, sizeof(dir), "%s/box/", id);
+	if (make_dirs(h, id, dirs) == -1 ||
+	    knobs_walk(h, dir, BOX, l, NULL) == -1)
+		return -1;
+	if (!has_sessions(h))
+		return 0;
+	(void)snprintf(dir, sizeof(dir), "%s/box/sessions/", id);
+	if (knobs_walk(h, dir, SESSIONS, &s, NULL) == -1)
+		return -1;
+	return give(h->fd, id, "box/sessions/cgroup.procs", uid) == 0 ? 0 :
+	    box_fail("cgroup of the sessions");
+}
+
+/*
+ * A mount of its own for the runner: a descriptor of the host's mount would
+ * be a way out, by `..'.
+ */
+static int
+detach(const struct hier *h, const char *id, const char *dir, int *ret)
+{
+	*ret = open_tree(h->fd, id_path(id, dir), OPEN_TREE_CLONE |
+	    OPEN_TREE_CLOEXEC);
+	return *ret == -1 ? box_fail("cgroup open_tree") : 0;
+}
+
+int
+cgroup_make(const char *id, const struct box_limits *l, uint32_t uid,
+    struct cgroup *ret)
+{
+	const struct hier	*h;
+	int			*join = ret->join;
+
+	*ret = (struct cgroup){ .box = -1, .join = { -1, -1, -1, -1 },
+	    .tree = { -1, -1, -1 } };
+	if (id_path(id, "") == NULL || make_v2(hiers, id, l, uid) == -1 ||
+	    detach(hiers, id, "box", &ret->tree[ret->ntree++]) == -1)
+		return -1;
+	ret->box = openat(hiers[0].fd, id_path(id, "box"), O_DIRECTORY |
+	    O_NOFOLLOW | O_CLOEXEC);
+	if (ret->box == -1)
+		return box_fail("cgroup open box");
+	for (h = hiers + 1; h < hiers + nhiers; h++) {
+		if (make_v1(h, id, l, uid) == -1 || (has_sessions(h) &&
+		    detach(h, id, "box/sessions",
+		    &ret->tree[ret->ntree++]) == -1))
+			return -1;
+		*join = openat(h->fd, id_path(id, "box/cgroup.procs"),
+		    O_WRONLY | O_CLOEXEC);
+		if (*join++ == -1)
+			return box_fail("cgroup open box");
+		ret->njoin++;
+	}
+	return 0;
+}
+
+void
+cgroup_close(struct cgroup *cg)
+{
+	size_t	 i;
+
+	fd_close(&cg->box);
+	for (i = 0; i < cg->njoin; i++)
+		fd_close(&cg->join[i]);
+	for (i = 0; i < cg->ntree; i++)
+		fd_close(&cg->tree[i]);
+}
+
+/*
+ * The order is the kernel's: the namespace is rooted where the process is
+ * when it makes it, and v2 gives no controllers to the children of a cgroup
+ * that holds a process.
+ */
+int
+cgroup_enter(struct cgroup *cg, const struct box_limits *l)
+{
+	const struct box_limits	 s = box_sessions(l);
+	struct hier		 own = hiers[0];
+	size_t			 i;
+
+	if (box_put(cg->box, "cgroup.procs", "0") == -1)
+		return -1;
+	for (i = 0; i < cg->njoin; i++)
+		if (write(cg->join[i], "0", 1) != 1)
+			return -1;
+	if (unshare(CLONE_NEWCGROUP) == -1 ||
+	    box_put(cg->box, "runner/cgroup.procs", "0") == -1 ||
+	    enable(cg->box, "cgroup.subtree_control", "box") == -1)
+		return -1;
+	hiers[0].fd = cg->box;
+	i = (size_t)knobs_walk(hiers, "sessions/", SESSIONS, &s, NULL);
+	hiers[0] = own;
+	return (int)i;
+}
+
+/* ---- a box that runs -------------------------------------------------- */
+
+const char *
+cgroup_differs(const char *id, const struct box_limits *l,
+    struct box_limits *ret)
+{
+	const struct box_limits	 s = box_sessions(l);
+	const struct hier	*h;
+	const char		*field = NULL;
+	char			 dir[ULID_LEN + 16];
+	uint64_t		*out[NKNOBS] = { [MEMORY] = &ret->memory_bytes,
+	    [CPU] = &ret->cpu_milli, [PIDS] = &ret->pids };
+	size_t			 i;
+
+	memset(ret, 0, sizeof(*ret));
+	if (id_path(id, "") == NULL)
+		return "cgroup";
+	for (h = hiers; h < hiers + nhiers; h++) {
+		(void)snprintf(dir, sizeof(dir), "%s/box/", id);
+		for (i = 0; i < NKNOBS; i++)
+			if (out[i] != NULL &&
+			    (h->mask & 1 << knobs[i].controller))
+				(void)read_u64(h->fd, knob_path(dir,
+				    h == hiers ? knobs[i].v2 : knobs[i].v1),
+				    out[i]);
+		if (knobs_walk(h, dir, BOX, l, &field) == -1)
+			return field;
+		(void)snprintf(dir, sizeof(dir), "%s/box/sessions/", id);
+		if ((h == hiers || has_sessions(h)) &&
+		    knobs_walk(h, dir, SESSIONS, &s, &field) == -1)
+			return field;
+		if (knobs_walk(h, "", PARENT, &parent, &field) == -1)
+			return field;
+	}
+	ret->cpu_milli /= MASK_PERIOD / 1000;
+	return NULL;
+}
+
+int
+cgroup_usage(const char *id, struct cgroup_usage *ret)
+{
+	struct cgroup_usage	 u = { 0 };
+	const struct hier	*h;
+	uint64_t		 n;
+
+	if (id_path(id, "") == NULL || read_stat(hiers[0].fd,
+	    id_path(id, "box/cpu.stat"), "usage_usec", &u.cpu_usec) == -1)
+		return -1;
+	for (h = hiers; h < hiers + nhiers; h++) {
+		if ((h->mask & 1 << C_PIDS) && read_u64(h->fd,
+		    id_path(id, "box/pids.current"), &u.pids) == -1)
+			return -1;
+		if (!(h->mask & 1 << C_MEMORY))
+			continue;
+		if (read_u64(h->fd, id_path(id, h == hiers ?
+		    "box/memory.current" : "box/memory.usage_in_bytes"),
+		    &u.memory_bytes) == -1)
+			return -1;
+		if (read_stat(h->fd, id_path(id, h == hiers ?
+		    "box/memory.events" : "box/memory.oom_control"),
+		    "oom_kill", &u.oom_kills) == -1)
+			return -1;
+		/* v1 counts where the victim was, not above. */
+		if (h != hiers && read_stat(h->fd, id_path(id,
+		    "box/sessions/memory.oom_control"), "oom_kill", &n) == 0)
+			u.oom_kills += n;
+	}
+	*ret = u;
+	return 0;
+}
+
+int
+cgroup_freeze(const char *id, int on)
+{
+	if (id_path(id, "") == NULL)
+		return -1;
+	return box_put(hiers[0].fd, id_path(id, "cgroup.freeze"), "%d", on);
+}
+
+int
+cgroup_kill(const char *id)
+{
+	if (id_path(id, "") == NULL)
+		return -1;
+	if (box_put(hiers[0].fd, id_path(id, "cgroup.kill"), "1") == -1 &&
+	    errno != ENOENT)
+		return box_fail("cgroup.kill");
+	return 0;
+}
+
+int
+cgroup_events(const char *id)
+{
+	if (id_path(id, "") == NULL)
+		return -1;
+	return openat(hiers[0].fd, id_path(id, "cgroup.events"), O_RDONLY |
+	    O_CLOEXEC);
+}
+
+int
+cgroup_populated(int events_fd)
+{
+	char		 buf[256];
+	const char	*p;
+	ssize_t		 n;
+
+	n = pread(events_fd, buf, sizeof(buf) - 1, 0);
+	if (n == -1)	/* the directory is gone */
+		return errno == ENODEV ? 0 : -1;
+	buf[n] = '\0';
+	return (p = strstr(buf, "populated ")) != NULL && p[10] == '1';
+}
+
+int
+cgroup_runner(const char *id, pid_t *ret, int n)
+{
+	char	 buf[4096], *pid, *save;
+	int	 i = 0;
+
+	if (id_path(id, "") == NULL || facts_file(hiers[0].fd,
+	    id_path(id, "box/runner/cgroup.procs"), buf, sizeof(buf)) == -1)
+		return -1;
+	for (pid = strtok_r(buf, "\n", &save); pid != NULL && i < n;
+	    pid = strtok_r(NULL, "\n", &save))
+		ret[i++] = (pid_t)strtol(pid, NULL, 10);
+	return i;
+}
+
+/* Removes name and the directories in it; *left counts down to EAGAIN. */
+static int
+remove_dir(int at, const char *name, int depth, int *left)
+{
+	struct dirent	*e;
+	DIR		*d;
+	int		 fd, r = 0;
+
+	if (unlinkat(at, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	if (depth == 0 || errno != EBUSY)
+		return -1;
+	fd = openat(at, name, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1 || (d = fdopendir(fd)) == NULL) {
+		fd_close(&fd);
+		return -1;
+	}
+	while (r == 0 && (e = readdir(d)) != NULL) {
+		if (e->d_type != DT_DIR || e->d_name[0] == '.')
+			continue;
+		if (--*left < 0) {
+			errno = EAGAIN;
+			r = -1;
+		} else
+			r = remove_dir(fd, e->d_name, depth - 1, left);
+	}
+	(void)closedir(d);
+	return r == -1 ? -1 : unlinkat(at, name, AT_REMOVEDIR);
+}
+
+int
+cgroup_remove(const char *id)
+{
+	int	 left = REMOVE_MAX;
+	size_t	 i;
+
+	if (!ulid_ok(id)) {
+		errno = EINVAL;
+		return -1;
+	}
+	for (i = nhiers; i-- > 0;)
+		if (remove_dir(hiers[i].fd, id, 3, &left) == -1)
+			return box_fail("remove cgroup %s", id);
+	return 0;
+}
