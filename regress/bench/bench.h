@@ -1,0 +1,58 @@
+/*
+ * bench: the harness of all benches.  A figure is a ratio against a peer that
+ * is run in turn with it (A B A B ...) in the same process.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One run: returns microseconds, or -1 after saying on stderr what failed. */
+typedef double	bench_fn(void *arg);
+
+struct bench_stat { double min, p50, p95; int n; };
+
+double	bench_usec(void);			/* CLOCK_MONOTONIC */
+void	bench_stat(double *v, int n, struct bench_stat *ret);	/* sorts v */
+/* Runs a and b in turn, n pairs after w warm-ups; 0, or -1. */
+int	bench_pairs(bench_fn *a, void *aa, bench_fn *b, void *ba, int w, int n,
+	    struct bench_stat *ret_a, struct bench_stat *ret_b);
+void	bench_head(void);
+/* One line of the table: times in us, ratio of the medians. */
+void	bench_row(const char *id, const char *what, const struct bench_stat *a,
+	    const struct bench_stat *b, const char *peer, double file,
+	    double end);
+void	bench_value(const char *id, const char *what, const char *unit,
+	    double a, double b, const char *peer, double file, double end);
+
+/* ---- a client: one keep-alive connection, answers read whole --------- */
+struct http {
+	int	 fd;
+	char	*body;		/* owned: of the last answer, terminated */
+	size_t	 len;
+	char	 host[64];
+	char	 token[300];
+};
+int	http_open(struct http *, const char *host_port, const char *token);
+void	http_shut(struct http *);
+/* Status, or -1. */
+int	http_call(struct http *, const char *method, const char *path,
+	    const char *json);
+/* A member's text (string or number) of a flat answer, into a static. */
+const char *http_member(const struct http *, const char *name);
+
+/* ---- peers ------------------------------------------------------------ */
+
+/* Spawns argv with standard output as a pipe; time until its first byte. */
+double	peer_ready(char *const argv[], pid_t *ret_pid);
+double	peer_whole(char *const argv[]);		/* until it has ended, ok */
+void	peer_end(pid_t);			/* SIGKILL and wait */
+
+/* The floor: what a box costs at the least, from clone3 to a byte of main. */
+int	floor_init(const char *rootfs, const char *work);
+double	floor_ready(void *);
+void	floor_fini(void);
+
+#endif
