@@ -112,7 +112,7 @@ filter_load(void)
 #define TRY(x) do { if ((x) == -1) { perror(#x); _exit(1); } } while (0)
 
 static void
-child(int dirfd)
+child(const char *dir)
 {
 	struct mount_attr	a = { .attr_set = MOUNT_ATTR_IDMAP |
 	    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
@@ -122,7 +122,7 @@ child(int dirfd)
 
 	TRY(unshare(CLONE_NEWCGROUP));
 	TRY(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
-	TRY(fchdir(dirfd));
+	TRY(chdir(dir));	/* in this namespace's own mounts */
 	TRY(t = (int)syscall(SYS_open_tree, AT_FDCWD, root, OPEN_TREE_CLONE |
 	    OPEN_TREE_CLOEXEC));
 	TRY(syscall(SYS_mount_setattr, t, "", AT_EMPTY_PATH, &a, sizeof(a)));
@@ -210,7 +210,7 @@ floor_ready(void *arg)
 	    SIGCHLD };
 	char			dir[300], cmd[350];
 	double			t0, t;
-	int			p[2], g[2], dirfd;
+	int			p[2], g[2];
 	pid_t			pid;
 	char			c;
 
@@ -220,12 +220,11 @@ floor_ready(void *arg)
 	t0 = bench_usec();
 	if (make_dirs(++n, dir, sizeof(dir)) == -1)
 		return -1;
-	dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	pid = (pid_t)syscall(SYS_clone3, &ca, sizeof(ca));
 	if (pid == 0) {
 		if (read(g[0], &c, 1) != 1 || dup2(p[1], 1) == -1)
 			_exit(1);
-		child(dirfd);
+		child(dir);
 	}
 	close(p[1]);
 	cgroups(n, 1, pid);
@@ -238,7 +237,6 @@ floor_ready(void *arg)
 	close(p[0]);
 	close(g[0]);
 	close(g[1]);
-	close(dirfd);
 	peer_end(pid);
 	cgroups(n, 0, 0);
 	(void)snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);

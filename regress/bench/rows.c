@@ -114,9 +114,10 @@ ours_exec(void *arg)
 static void
 bwrap_argv(char *argv[16])
 {
-	char *const	v[] = { S("bwrap"), S("--unshare-all"), S("--cap-drop"),
-	    S("ALL"), S("--bind"), S(root), S("/"), S("--dev"), S("/dev"),
-	    S("--proc"), S("/proc"), S("/ready"), NULL };
+	char *const	v[] = { S("bwrap"), S("--unshare-all"),
+	    S("--die-with-parent"), S("--cap-drop"), S("ALL"), S("--bind"),
+	    S(root), S("/"), S("--dev"), S("/dev"), S("--proc"), S("/proc"),
+	    S("/ready"), NULL };
 
 	memcpy(argv, v, sizeof(v));
 }
