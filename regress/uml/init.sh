@@ -3,7 +3,6 @@
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
-mount -t tmpfs -o mode=1777 tmpfs /tmp
 mount -t tmpfs -o mode=755 tmpfs /run
 [ -c /dev/null ] || mount -t devtmpfs dev /dev
 mkdir -p /dev/pts /dev/shm
@@ -29,8 +28,9 @@ echo "+cpu +io +memory +pids" >/sys/fs/cgroup/cgroup.subtree_control
 WB_WORK=/mnt/disk/work
 WB_CONF='netfilter = "none"
 landlock = "none"'
-mkdir -p "$WB_WORK"
-export WB_WORK WB_CONF WB_PREFIX WB_LANE HOME=/root
+TMPDIR=/mnt/disk/tmp
+mkdir -p "$WB_WORK" "$TMPDIR"
+export TMPDIR WB_WORK WB_CONF WB_PREFIX WB_LANE HOME=/root
 cd "$WB_WORK"
 sh "$WB_TOP/regress/uml/suite.sh"
 echo "guest: exit $?"
