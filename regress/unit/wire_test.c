@@ -61,10 +61,8 @@ START_TEST(keys)
 	ck_assert_int_eq(DEC(net_open, "\x82\xa1k\x07\xa1k\x07"), -1);
 	ck_assert_int_eq(DEC(net_open, "\x82\xa1k\x07\xa1x\x07"), -1);
 	ck_assert_int_eq(DEC(net_open, "\x81\x01\x07"), -1);
-	ck_assert_int_eq(DEC(net_status_is, "\x82\xa5state\x01\xa5state\x01"),
-	    -1);
-	ck_assert_int_eq(DEC(net_status_is,
-	    "\x82\xa7ruleset\xa1x\xa5state\x01"), 0);
+	ck_assert_int_eq(DEC(error, "\x82\xa4" "code\x01\xa4" "code\x01"), -1);
+	ck_assert_int_eq(DEC(error, "\x82\xa6" "detail\xa1x\xa4" "code\x01"), 0);
 }
 END_TEST
 
