@@ -1,0 +1,48 @@
+#!/bin/sh
+# daemons.sh: the fence of each daemon, read off the running process.
+. "$(dirname "$0")/../box/lib.sh"
+box_serve
+uid_of() { getent passwd "$1" | cut -d: -f3; }
+status() { awk -v k="$2:" '$1 == k { $1 = ""; sub(/^ */, ""); print; exit }' "/proc/$1/status"; }
+
+# Our own daemons: the executable, below this server's process.
+find_daemon() {
+	for e in /proc/[0-9]*/exe; do
+		[ "$(readlink "$e")" = "$WB_PREFIX/libexec/workbox/$1" ] || continue
+		p=${e#/proc/}; p=${p%/exe}; q=$p
+		while [ "$q" -gt 1 ]; do
+			[ "$q" = "$serve_pid" ] && { echo "$p"; break; }
+			q=$(awk '{ sub(/.*\) /, ""); print $2 }' "/proc/$q/stat")
+		done
+	done
+}
+
+for d in stored apid netd; do
+	p=$(find_daemon $d | head -n 1)
+	like "$d runs" "$p" '^[0-9]+$'
+	[ -n "$p" ] || continue
+	u=$(uid_of "_workbox-$d")
+	is "$d: its own user, all four ids" "$(status "$p" Uid)" "$u	$u	$u	$u"
+	is "$d: no_new_privs" "$(status "$p" NoNewPrivs)" 1
+	is "$d: a system-call filter" "$(status "$p" Seccomp)" 2
+	is "$d: not dumpable, its /proc files are root's" "$(stat -c %u "/proc/$p/mem" 2>/dev/null || echo gone)" 0
+	is "$d: no environment" "$(tr -d '\0' <"/proc/$p/environ" | wc -c)" 0
+	if [ $d != netd ]; then
+		is "$d: no capability" "$(status "$p" CapPrm) $(status "$p" CapEff) $(status "$p" CapBnd)" \
+		    "0000000000000000 0000000000000000 0000000000000000"
+	else
+		[ "$(readlink "/proc/$p/ns/user")" != "$(readlink /proc/1/ns/user)" ] &&
+		    pass "netd: a user namespace of its own" || fail "netd: in the host's user namespace"
+		# none on the host: whatever it holds counts in its namespace only
+		is "netd: bounding set holds no DAC_OVERRIDE, SYS_PTRACE or MKNOD" \
+		    "$(printf '%x' $((0x$(status "$p" CapBnd) & (1 << 1 | 1 << 19 | 1 << 27))))" 0
+	fi
+	if [ $d != stored ]; then
+		is "$d: an empty root" "$(ls -A "/proc/$p/root/" | wc -l)" 0
+	else
+		is "stored: its root is its database" "$(ls "/proc/$p/root/" | grep -vc '^\(data\|lock\)')" 0
+	fi
+	is "$d: sees no mount of the host" "$(wc -l <"/proc/$p/mountinfo")" 1
+	like "$d: no core file" "$(awk '/^Max core/ { print $5 }' "/proc/$p/limits")" '^0$'
+done
+box_done
