@@ -1,0 +1,241 @@
+/*
+ * link.c: what a network namespace has besides its ruleset: lo, addresses,
+ * routes; and how netd hears that one is gone.
+ *
+ * The default routes lead to lo: without them a box's attempt to reach out
+ * would fail before any rule sees it (ENETUNREACH), and no denial could be
+ * told.  Where there is no ruleset there are no such routes either.
+ *
+ * A namespace's end is announced by the kernel to every namespace that has a
+ * number for it (RTM_DELNSID, rtnetlink(7)); ours has: k.
+ *
+ * Must never: touch a namespace but through a socket made inside it.
+ */
+#include <sys/socket.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/if.h>
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/net_namespace.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "netd.h"
+#include "none.h"
+#include "xmalloc.h"
+
+#define LO	1		/* its index in every namespace */
+
+#ifndef NLM_F_BULK
+#define NLM_F_BULK	0x200
+#endif
+
+static struct nlmsghdr *
+msg_start(struct nl_batch *b, uint16_t type, uint16_t flags)
+{
+	struct nlmsghdr	*h = mnl_nlmsg_put_header(nl_next(b));
+
+	h->nlmsg_type = type;
+	h->nlmsg_flags = NLM_F_REQUEST | flags;
+	return h;
+}
+
+static void
+put_up(struct nl_batch *b)
+{
+	struct nlmsghdr		*h = msg_start(b, RTM_NEWLINK, 0);
+	struct ifinfomsg	*ifi;
+
+	ifi = mnl_nlmsg_put_extra_header(h, sizeof(*ifi));
+	ifi->ifi_family = AF_UNSPEC;
+	ifi->ifi_index = LO;
+	ifi->ifi_flags = ifi->ifi_change = IFF_UP;
+	nl_took(b, h, 1);
+}
+
+static void
+put_addr(struct nl_batch *b, int family, const void *addr, size_t len)
+{
+	struct nlmsghdr		*h;
+	struct ifaddrmsg	*ifa;
+
+	h = msg_start(b, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);
+	ifa = mnl_nlmsg_put_extra_header(h, sizeof(*ifa));
+	ifa->ifa_family = (uint8_t)family;
+	ifa->ifa_prefixlen = (uint8_t)(len * 8);
+	ifa->ifa_flags = family == AF_INET6 ? IFA_F_NODAD : 0;
+	ifa->ifa_scope = RT_SCOPE_UNIVERSE;
+	ifa->ifa_index = LO;
+	mnl_attr_put(h, IFA_LOCAL, len, addr);
+	mnl_attr_put(h, IFA_ADDRESS, len, addr);
+	nl_took(b, h, 1);
+}
+
+/* IPv6 rejects by itself what is routed to lo, but for local routes. */
+static void
+put_default(struct nl_batch *b, int family)
+{
+	struct nlmsghdr	*h;
+	struct rtmsg	*rt;
+
+	h = msg_start(b, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+	rt = mnl_nlmsg_put_extra_header(h, sizeof(*rt));
+	rt->rtm_family = (uint8_t)family;
+	rt->rtm_table = RT_TABLE_MAIN;
+	rt->rtm_protocol = RTPROT_STATIC;
+	rt->rtm_scope = family == AF_INET ? RT_SCOPE_LINK : RT_SCOPE_HOST;
+	rt->rtm_type = family == AF_INET ? RTN_UNICAST : RTN_LOCAL;
+	mnl_attr_put_u32(h, RTA_OIF, LO);
+	nl_took(b, h, 1);
+}
+
+static int
+link_family(int fd, int family, const char *text)
+{
+	struct nl_batch	b;
+	uint8_t		addr[16];
+
+	if (inet_pton(family, text, addr) != 1) {
+		errno = EINVAL;
+		return -1;
+	}
+	nl_start(&b);
+	put_addr(&b, family, addr, family == AF_INET ? 4 : 16);
+	put_default(&b, family);
+	return nl_send(fd, &b, NULL);
+}
+
+int
+link_up(int fd, int routes)
+{
+	struct nl_batch	b;
+
+	nl_start(&b);
+	put_up(&b);
+	if (nl_send(fd, &b, NULL) == -1)
+		return -1;
+	if (!routes)
+		return 0;
+	if (link_family(fd, AF_INET, NONE_ADDR4) == -1)
+		return -1;
+	/* a host may be without IPv6: EAFNOSUPPORT, or EACCES by sysctl */
+	if (link_family(fd, AF_INET6, NONE_ADDR6) == -1 &&
+	    errno != EAFNOSUPPORT && errno != EOPNOTSUPP && errno != EACCES)
+		return -1;
+	return 0;
+}
+
+/* ---- lives and deaths -------------------------------------------------- */
+
+int
+link_watch(void)
+{
+	struct sockaddr_nl	sa = { .nl_family = AF_NETLINK };
+	int			group = RTNLGRP_NSID;
+	auto_close int		fd = -1;
+
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+	    NETLINK_ROUTE);
+	if (fd == -1 || bind(fd, (struct sockaddr *)&sa, sizeof(sa)) == -1 ||
+	    setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group,
+	    sizeof(group)) == -1)
+		return -1;
+	return steal_fd(&fd);
+}
+
+int
+link_name(int fd, unsigned int k, int netns)
+{
+	struct nl_batch		 b;
+	struct nlmsghdr		*h;
+	struct rtgenmsg		*rt;
+
+	nl_start(&b);
+	h = msg_start(&b, RTM_NEWNSID, 0);
+	rt = mnl_nlmsg_put_extra_header(h, sizeof(*rt));
+	rt->rtgen_family = AF_UNSPEC;
+	mnl_attr_put_u32(h, NETNSA_FD, (uint32_t)netns);
+	mnl_attr_put_u32(h, NETNSA_NSID, k);
+	nl_took(&b, h, 1);
+	return nl_send(fd, &b, NULL);
+}
+
+/* The number in an RTM_NEWNSID or RTM_DELNSID; 0: none. */
+static unsigned int
+nsid_of(const struct nlmsghdr *h)
+{
+	const struct nlattr	*a;
+	uint32_t		 v;
+
+	if (mnl_nlmsg_get_payload_len(h) < sizeof(struct rtgenmsg))
+		return 0;
+	mnl_attr_for_each(a, h, sizeof(struct rtgenmsg)) {
+		if (mnl_attr_get_type(a) != NETNSA_NSID ||
+		    mnl_attr_validate(a, MNL_TYPE_U32) == -1)
+			continue;
+		v = mnl_attr_get_u32(a);
+		return v <= NET_KMAX ? v : 0;
+	}
+	return 0;
+}
+
+int
+link_deaths(int fd, void (*dead)(unsigned int k))
+{
+	static uint8_t		 buf[8192] __attribute__((aligned(8)));
+	const struct nlmsghdr	*h;
+	struct sockaddr_nl	 sa;
+	socklen_t		 salen;
+	ssize_t			 n;
+	unsigned int		 k;
+	int			 len;
+
+	for (;;) {
+		salen = sizeof(sa);
+		n = recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT,
+		    (struct sockaddr *)&sa, &salen);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return errno == EAGAIN ? 0 : -1;
+		if (salen != sizeof(sa) || sa.nl_pid != 0)
+			continue;
+		len = (int)n;
+		for (h = (const struct nlmsghdr *)buf; mnl_nlmsg_ok(h, len);
+		    h = mnl_nlmsg_next(h, &len))
+			if (h->nlmsg_type == RTM_DELNSID &&
+			    (k = nsid_of(h)) != 0)
+				dead(k);
+	}
+}
+
+struct alive { void (*cb)(unsigned int k); };
+
+static int
+alive_one(const struct nlmsghdr *h, void *arg)
+{
+	const struct alive	*a = arg;
+	unsigned int		 k;
+
+	if (h->nlmsg_type == RTM_NEWNSID && (k = nsid_of(h)) != 0)
+		a->cb(k);
+	return 0;
+}
+
+int
+link_alive(int fd, void (*alive)(unsigned int k))
+{
+	uint8_t		 buf[64] __attribute__((aligned(8)));
+	struct nlmsghdr	*h = mnl_nlmsg_put_header(buf);
+	struct rtgenmsg	*rt;
+	struct alive	 a = { alive };
+
+	h->nlmsg_type = RTM_GETNSID;
+	rt = mnl_nlmsg_put_extra_header(h, sizeof(*rt));
+	rt->rtgen_family = AF_UNSPEC;
+	return nl_dump(fd, h, alive_one, &a);
+}

@@ -1,0 +1,272 @@
+/*
+ * netd.c: network namespaces, made and programmed by an ordinary user.
+ *
+ * privd starts netd as root of a user namespace U1 that real root owns; on
+ * the host it is the user _workbox-netd with no capability at all.  Its
+ * power is over what it makes inside U1.
+ *
+ *	netd.c		start, fence, loop, dispatch
+ *	nets.c		the networks: their states, the pool, the requests
+ *	netns.c		the maker: namespaces, sockets in them, sysctls
+ *	link.c		lo, addresses, routes; births and deaths
+ *	ruleset.c	what may pass, as netlink batches
+ *	canon.c		what the kernel lists, as a hash
+ *	nl.c		netlink
+ *
+ * netd's own network namespace is an empty one of U1: nothing of the host's
+ * network can be reached from here.
+ *
+ * Must never: execute a program; read a byte that a box sent; open a file or
+ * make a socket after its fence (the maker does, see there).
+ */
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <event2/event.h>
+#include <linux/capability.h>
+#include <linux/netlink.h>
+#include <linux/nsfs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "confine.h"
+#include "log.h"
+#include "netd.h"
+#include "xmalloc.h"
+
+/* As privd starts it; everything else is opened below FD_LAST. */
+#define FD_PRIVD	3
+#define FD_APID		5
+#define FD_LAST		15
+
+#define FD_SPARE	64	/* descriptors that belong to no box */
+
+static const struct confine_limit	netd_limits[] = {
+	{ RLIMIT_CORE, 0 },		/* rulesets are no one's business */
+	{ RLIMIT_NPROC, 0 },		/* the maker is there already */
+};
+
+static const struct confine_call	netd_calls[] = {
+	/* whether what privd sends is a netns */
+	{ .name = "fstatfs" },
+	{ .name = "ioctl", .arg = 1, .cond = CC_EQ,
+	    .value = NS_GET_NSTYPE },
+};
+
+static struct confine	netd_profile = {
+	.name = "netd",
+	.root = CONFINE_ROOT_EMPTY,	/* pivot_root: a chroot would bar the
+					 * maker from user namespaces */
+	.uid = 0,			/* of U1: an ordinary user outside */
+	.caps = 1 << CAP_NET_ADMIN,	/* rules and links of the boxes */
+	.in_userns = 1,
+	.landlock_all = 1,		/* it opens no file ever again */
+	.limits = netd_limits,
+	.nlimits = sizeof(netd_limits) / sizeof(netd_limits[0]),
+	.calls = netd_calls,
+	.ncalls = sizeof(netd_calls) / sizeof(netd_calls[0]),
+	.last_fd = FD_LAST,
+};
+
+struct peer {
+	struct chan	 chan;
+	struct event	*in, *out;	/* owned */
+};
+
+static struct peer		 privd, apid;
+static struct event_base	*base;
+
+/* ---- dispatch ----------------------------------------------------------- */
+
+static void
+on_stop(struct chan *c, const struct msg *m)
+{
+	netd_sent(c, chan_ok(c, m->rid));
+	log_debug("stop");
+	exit(0);		/* an answer of 10 bytes is never queued */
+}
+
+static void
+on_go(const struct msg *m)
+{
+	log_debug("generation %ju", (uintmax_t)m->body.daemon_go.generation);
+	privd.chan.state = S_RUN;
+	apid.chan.state = S_RUN;
+	if (event_add(apid.in, NULL) == -1)
+		fatalx("event_add");
+	nets_go();
+}
+
+/* The permission table was walked by chan_recv(). */
+static void
+dispatch(struct chan *c, struct msg *m)
+{
+	switch (m->row->type) {
+	case MSG_DAEMON_GO:
+		on_go(m);
+		return;
+	case MSG_DAEMON_STOP:
+		on_stop(c, m);
+		return;
+	case MSG_NET_MAKE:
+		netd_on_net_make(c, m);
+		return;
+	case MSG_NET_OPEN:
+		netd_on_net_open(c, m);
+		return;
+	case MSG_NET_CUT:
+		netd_on_net_cut(c, m);
+		return;
+	case MSG_NET_FREE:
+		netd_on_net_free(c, m);
+		return;
+	case MSG_NET_ADOPT:
+		netd_on_net_adopt(c, m);
+		return;
+	case MSG_NET_STATUS:
+		netd_on_net_status(c, m);
+		return;
+	}
+	/* an answer to what was never asked, or an error to READY */
+	fatalx("%s is of no use here", m->row->name);
+}
+
+static void
+on_in(evutil_socket_t fd, short what, void *arg)
+{
+	struct peer	*p = arg;
+	struct msg	 m;
+	int		 r;
+
+	(void)fd;
+	(void)what;
+	while ((r = chan_recv(&p->chan, &m)) == 1) {
+		dispatch(&p->chan, &m);
+		fd_close(&m.fd);
+	}
+	if (r == 0)
+		return;
+	if (errno == ECONNRESET && p == &privd)
+		exit(0);		/* privd is gone: so are we */
+	if (errno == ECONNRESET) {
+		log_info("apid is gone");	/* privd sees to the rest */
+		(void)event_del(p->in);
+		(void)event_del(p->out);
+		chan_close(&p->chan);
+		return;
+	}
+	if (errno == EBADMSG)
+		fatalx("message: %s", p->chan.why);
+	fatal("receive message");
+}
+
+static void
+on_out(evutil_socket_t fd, short what, void *arg)
+{
+	struct peer	*p = arg;
+
+	(void)fd;
+	(void)what;
+	netd_sent(&p->chan, chan_flush(&p->chan) == -1 ? -1 : 0);
+}
+
+void
+netd_sent(struct chan *c, int result)
+{
+	struct peer	*p = c == &privd.chan ? &privd : &apid;
+
+	if (result == -1 && errno == EPIPE)
+		return;		/* its end is read, not written */
+	if (result == -1)
+		fatal("send message: %s", c->why);
+	if (chan_pending(c) && event_add(p->out, NULL) == -1)
+		fatalx("event_add");
+}
+
+/* ---- start ------------------------------------------------------------------ */
+
+static void
+peer_init(struct peer *p, int fd, unsigned int actor)
+{
+	chan_init(&p->chan, fd, A_NETD, actor, S_INIT);
+	p->in = event_new(base, fd, EV_READ | EV_PERSIST, on_in, p);
+	p->out = event_new(base, fd, EV_WRITE, on_out, p);
+	if (p->in == NULL || p->out == NULL)
+		fatalx("event_new");
+}
+
+/* Boxes that the descriptor table has room for; it is grown if it may. */
+static unsigned int
+room(const struct conf *conf)
+{
+	struct rlimit	rl;
+	rlim_t		want = conf->max_boxes * NET_FDS + FD_SPARE;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
+		fatal("getrlimit");
+	rl.rlim_cur = want < rl.rlim_max ? want : rl.rlim_max;
+	rl.rlim_max = rl.rlim_cur;
+	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
+		fatal("setrlimit");
+	if (rl.rlim_cur < FD_SPARE + NET_FDS)
+		fatalx("descriptor limit of %ju is too low",
+		    (uintmax_t)rl.rlim_cur);
+	if (rl.rlim_cur < want)
+		log_warnx("descriptor limit of %ju bounds the boxes to %ju",
+		    (uintmax_t)rl.rlim_cur,
+		    (uintmax_t)(rl.rlim_cur - FD_SPARE) / NET_FDS);
+	return (unsigned int)((rl.rlim_cur - FD_SPARE) / NET_FDS);
+}
+
+static void
+ready(void)
+{
+	struct msg_daemon_ready	r = { .wire_end = 0 };
+
+	(void)str_copy(r.version, PACKAGE_VERSION, sizeof(r.version));
+	if (chan_ask(&privd.chan, MSG_DAEMON_READY, &r, -1, NULL) == -1)
+		fatal("send READY");
+}
+
+int
+main(void)
+{
+	const struct conf	*conf;
+	struct nets_fds		 fds;
+	unsigned int		 n;
+	int			 absent;
+
+	if ((conf = conf_read(CONF_FD)) == NULL)
+		fatal("read configuration");
+	conf_log(conf, "netd");
+	absent = strcmp(conf->netfilter, "none") == 0;
+	if (absent)
+		log_warnx("no netfilter, as the configuration says");
+	(void)close(CONF_FD);		/* read and mapped by nobody else */
+	fds.maker = netns_start();
+	n = room(conf);
+	if ((fds.watch = link_watch()) == -1)
+		fatal("watch network namespaces");
+	if ((fds.home = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
+	    NETLINK_ROUTE)) == -1)
+		fatal("netlink");
+	if ((base = event_base_new()) == NULL)
+		fatalx("event_base_new");
+	netd_profile.landlock_all = conf_landlock(conf);
+	if (confine_enter(&netd_profile) == -1)
+		fatalx("enter fence: %s", confine_error());
+
+	if (ruleset_init(absent) == -1)
+		fatal("build rulesets");
+	peer_init(&privd, FD_PRIVD, A_PRIVD);
+	peer_init(&apid, FD_APID, A_APID);
+	nets_init(base, &fds, absent, n);
+	if (event_add(privd.in, NULL) == -1)
+		fatalx("event_add");
+	ready();
+	(void)event_base_dispatch(base);
+	fatalx("event loop ended");
+}
