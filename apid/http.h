@@ -118,9 +118,10 @@ enum http_gone {
 };
 
 /*
- * fn is called at most once per reason, from the loop, before the final
- * call.  A client that only closed its writing side still gets the answer.
- * NULL takes it back.
+ * fn is called at most once per reason, from the loop (never from within
+ * another call), before the final call; also when the reason came before fn
+ * was set.  A client that only closed its writing side still gets the
+ * answer.  NULL takes it back.
  */
 void	http_on_gone(struct http_req *,
 	    void (*fn)(struct http_req *, enum http_gone, void *), void *arg);
@@ -169,7 +170,8 @@ int	http_write(struct http_req *, const void *, size_t len);
 /* Object and newline (the reference is taken in every case); as above. */
 int	http_write_json(struct http_req *, json_t *);
 size_t	http_room(const struct http_req *);	/* bytes that still fit */
-/* Called each time the queue has fallen to HTTP_QUEUE_LOW after a 0. */
+/* Called from the loop each time the queue falls to HTTP_QUEUE_LOW or below
+ * from above it. */
 void	http_on_drain(struct http_req *,
 	    void (*fn)(struct http_req *, void *), void *arg);
 void	http_end(struct http_req *);		/* final: a whole stream */

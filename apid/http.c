@@ -1,0 +1,786 @@
+/*
+ * http: connections; see http.h.
+ *
+ * Must never block, keep more of a connection than the bounds of http.h and
+ * http_int.h say, or send two answers to one message.
+ *
+ * Theory of operation.  A connection is in one phase and in that phase's
+ * list, in the order in which it came there:
+ *
+ *	IDLE	nothing of a message is there		idle_ms, then closed
+ *	HEAD	part of a head				head_ms, then 408
+ *	BODY	a request whose body is being read	progress, or 408
+ *	BUSY	a handler has the request		its own time
+ *	FLUSH	the answer is complete, not yet sent	progress, or closed
+ *	LINGER	sent; waiting for the peer to close	LINGER_MS
+ *
+ *	IDLE -> HEAD -> BODY -> BUSY -> FLUSH -> IDLE | LINGER
+ *	HEAD, BODY -> FLUSH (refused), any -> dead
+ *
+ * Bytes are read into `in' up to its bound.  A message begins at in[0]; what
+ * is used is moved out.  The next message is looked at only when the answer
+ * before is sent, and only one per turn of the loop, so that a client that
+ * pipelines waits for itself.  While a handler has the request reading goes
+ * on up to the bound, to see the peer's end.
+ *
+ * Callbacks of handlers may end a request or a connection anywhere, so a
+ * connection is freed only when the outermost function that uses it leaves
+ * (http_conn_leave).  Nothing may touch a request after it made a callback.
+ *
+ * When the table is full the connection that waits longest is shed: first
+ * idle ones, then half heads, then streams that nobody reads.
+ */
+
+#include <sys/uio.h>
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "http_int.h"
+#include "log.h"
+#include "xmalloc.h"
+
+#define MAX_CONNS	1024
+#define HEAD_MS		10000
+#define BODY_MS		10000
+#define IDLE_MS		75000
+#define STOP_MS		10000
+#define FLUSH_MS	30000
+#define LINGER_MS	2000
+#define STALL_MS	30000		/* a stream that may be shed */
+#define PAUSE_MS	100		/* without accepting */
+#define MIN_MOVED	1024		/* bytes of progress per timer */
+#define ACCEPT_BURST	16
+#define IN_FIRST	2048
+
+struct http_accept {
+	struct http_accept	*next;
+	struct http_server	*server;	/* borrowed */
+	struct event		*ev;		/* owned */
+	int			 fd;		/* owned */
+	enum http_listener	 kind;
+};
+
+static void	accept_pause(struct http_server *);
+
+/* ---- phases ----------------------------------------------------------------- */
+
+static uint64_t
+phase_ms(const struct http_conn *c)
+{
+	switch (c->phase) {
+	case HTTP_IDLE:
+		return c->server->conf.idle_ms;
+	case HTTP_HEAD:
+		return c->server->conf.head_ms;
+	case HTTP_BODY:
+		return c->server->conf.body_ms;
+	case HTTP_FLUSH:
+		return FLUSH_MS;
+	case HTTP_LINGER:
+		return LINGER_MS;
+	case HTTP_BUSY:
+	case HTTP_NPHASES:
+	default:
+		return 0;
+	}
+}
+
+static void
+conn_phase(struct http_conn *c, enum http_phase phase)
+{
+	uint64_t	ms;
+
+	TAILQ_REMOVE(&c->server->conns[c->phase], c, entry);
+	c->phase = phase;
+	TAILQ_INSERT_TAIL(&c->server->conns[phase], c, entry);
+	c->moved = 0;
+	ms = phase_ms(c);
+	c->due = ms == 0 ? 0 : mono_ms() + ms;
+}
+
+/* Bytes that may be read now. */
+static size_t
+conn_room(const struct http_conn *c)
+{
+	size_t	max = HTTP_IN_MAX;
+
+	if (c->eof || c->dead)
+		return 0;
+	if (c->phase == HTTP_BUSY || c->phase == HTTP_FLUSH)
+		max = HTTP_HEAD_MAX;
+	return c->in_len < max ? max - c->in_len : 0;
+}
+
+static void
+conn_arm(struct http_conn *c)
+{
+	uint64_t	now, ms;
+
+	if (c->due == 0 || (c->armed != 0 && c->armed <= c->due))
+		return;
+	now = mono_ms();
+	ms = c->due > now ? c->due - now : 0;
+	(void)event_add(c->ev_timer, &(struct timeval){
+	    .tv_sec = (time_t)(ms / 1000),
+	    .tv_usec = (suseconds_t)(ms % 1000 * 1000) });
+	c->armed = c->due;
+}
+
+/* Makes the loop's view that of the connection. */
+static void
+conn_sync(struct http_conn *c)
+{
+	int	reading = conn_room(c) > 0;
+	int	writing = evbuffer_get_length(c->out) > 0;
+
+	if (reading != c->reading)
+		(void)(reading ? event_add(c->ev_read, NULL) :
+		    event_del(c->ev_read));
+	if (writing != c->writing)
+		(void)(writing ? event_add(c->ev_write, NULL) :
+		    event_del(c->ev_write));
+	c->reading = reading;
+	c->writing = writing;
+	if (evbuffer_get_length(c->out) > HTTP_QUEUE_LOW)
+		c->high = 1;
+	if (c->phase == HTTP_IDLE && c->in_len == 0) {
+		free(c->in);
+		c->in = NULL;
+		c->in_cap = 0;
+	}
+	conn_arm(c);
+}
+
+static void
+conn_free(struct http_conn *c)
+{
+	struct http_server	*s = c->server;
+
+	TAILQ_REMOVE(&s->conns[c->phase], c, entry);
+	event_free(c->ev_read);
+	event_free(c->ev_write);
+	event_free(c->ev_timer);
+	evbuffer_free(c->out);
+	free(c->in);
+	(void)close(c->fd);
+	free(c);
+	s->nconns--;
+	if (s->ev_stop != NULL && s->nconns == 0)
+		event_active(s->ev_stop, EV_TIMEOUT, 0);
+}
+
+void
+http_conn_enter(struct http_conn *c)
+{
+	c->busy++;
+}
+
+void
+http_conn_leave(struct http_conn *c)
+{
+	if (--c->busy > 0)
+		return;
+	if (c->dead)
+		conn_free(c);
+	else
+		conn_sync(c);
+}
+
+void
+http_conn_kill(struct http_conn *c)
+{
+	struct http_req	*r = c->req;
+
+	if (c->dead)
+		return;
+	c->dead = 1;
+	c->req = NULL;
+	if (r == NULL)
+		return;
+	r->conn = NULL;
+	if (r->handled)
+		http_req_gone(r, HTTP_GONE_CLIENT);
+	else
+		http_req_free(r);
+}
+
+/* ---- output ------------------------------------------------------------------- */
+
+static ssize_t
+send_some(struct http_conn *c)
+{
+	struct evbuffer_iovec	v[8];
+	struct msghdr		m = { .msg_iov = (struct iovec *)v };
+	int			n;
+
+	n = evbuffer_peek(c->out, -1, NULL, v, 8);
+	m.msg_iovlen = n < 8 ? (size_t)n : 8;
+	return sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Everything is sent: the next message, or the end. */
+static void
+conn_sent(struct http_conn *c)
+{
+	if (!c->close) {
+		http_parse_init(&c->parse);
+		conn_phase(c, HTTP_IDLE);
+		if (c->in_len > 0)
+			event_active(c->ev_read, EV_READ, 0);
+		else if (c->eof)
+			http_conn_kill(c);
+		return;
+	}
+	if (c->eof || shutdown(c->fd, SHUT_WR) == -1) {
+		http_conn_kill(c);
+		return;
+	}
+	c->in_len = 0;
+	conn_phase(c, HTTP_LINGER);
+}
+
+void
+http_conn_flush(struct http_conn *c)
+{
+	ssize_t	n;
+
+	while (!c->dead && evbuffer_get_length(c->out) > 0) {
+		if ((n = send_some(c)) == -1) {
+			if (errno == EINTR)
+				continue;
+			if (errno != EAGAIN)
+				http_conn_kill(c);
+			break;
+		}
+		(void)evbuffer_drain(c->out, (size_t)n);
+		c->moved += (size_t)n;
+		c->stalled_ms = 0;
+	}
+	if (c->dead)
+		return;
+	if (evbuffer_get_length(c->out) > 0 && c->stalled_ms == 0)
+		c->stalled_ms = mono_ms();
+	if (evbuffer_get_length(c->out) == 0 && c->phase == HTTP_FLUSH)
+		conn_sent(c);
+}
+
+static void
+conn_on_write(evutil_socket_t fd, short what, void *arg)
+{
+	struct http_conn	*c = arg;
+	struct http_req		*r;
+
+	(void)fd; (void)what;
+	http_conn_enter(c);
+	http_conn_flush(c);
+	if (!c->dead && c->high &&
+	    evbuffer_get_length(c->out) <= HTTP_QUEUE_LOW) {
+		c->high = 0;
+		r = c->req;
+		if (r != NULL && r->streaming && r->on_drain != NULL)
+			r->on_drain(r, r->drain_arg);
+	}
+	http_conn_leave(c);
+}
+
+void
+http_conn_answered(struct http_conn *c, int close)
+{
+	/* What is left of a body that was not read is no next message. */
+	c->close |= close || c->parse.close || c->server->stopping ||
+	    (c->phase != HTTP_BUSY && (c->parse.body == HTTP_B_CHUNKED ||
+	    c->parse.length > 0));
+	c->req = NULL;
+	conn_phase(c, HTTP_FLUSH);
+	http_conn_flush(c);
+}
+
+void
+http_conn_continue(struct http_conn *c)
+{
+	static const char	text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+
+	if (evbuffer_add(c->out, text, sizeof(text) - 1) == -1)
+		fatalx("out of memory");
+	http_conn_flush(c);
+}
+
+/* ---- input ---------------------------------------------------------------------- */
+
+static void
+in_used(struct http_conn *c, size_t n)
+{
+	c->in_len -= n;
+	memmove(c->in, c->in + n, c->in_len);
+}
+
+static void
+process_head(struct http_conn *c)
+{
+	struct http_req	*r;
+	size_t		 used;
+
+	if (c->phase == HTTP_IDLE)
+		conn_phase(c, HTTP_HEAD);
+	switch (http_parse_head(&c->parse, c->in, c->in_len)) {
+	case HTTP_P_MORE:
+		if (c->eof)
+			http_conn_kill(c);
+		return;
+	case HTTP_P_DONE:
+		break;
+	case HTTP_P_DATA:
+	case HTTP_P_ERROR:
+	default:
+		http_refuse(c, c->parse.status, c->parse.why);
+		return;
+	}
+	used = c->parse.head_len;
+	r = c->req = http_req_new(c);
+	in_used(c, used);
+	conn_phase(c, HTTP_BODY);
+	if (http_check_head(r) == -1)
+		return;
+	if (c->parse.expect && c->parse.body != HTTP_B_NONE &&
+	    c->in_len == 0)
+		http_conn_continue(c);
+}
+
+/* 1: the body is complete; 0: not, or the request has ended. */
+static int
+process_body(struct http_conn *c)
+{
+	const char		*data;
+	size_t			 n, used, at = 0;
+	enum http_parsed	 p;
+
+	for (;;) {
+		p = http_parse_body(&c->parse, c->in + at, c->in_len - at,
+		    &used, &data, &n);
+		at += used;
+		if (p != HTTP_P_DATA)
+			break;
+		c->moved += n;
+		if (http_check_more(c->req, data, n) == -1)
+			return 0;
+	}
+	in_used(c, at);
+	if (p == HTTP_P_ERROR)
+		http_refuse(c, c->parse.status, c->parse.why);
+	else if (p == HTTP_P_MORE && c->eof)
+		http_conn_kill(c);
+	return p == HTTP_P_DONE;
+}
+
+/* At most one message per call. */
+static void
+conn_process(struct http_conn *c)
+{
+	struct http_req	*r;
+
+	if (c->in_len == 0 && c->eof &&
+	    (c->phase == HTTP_IDLE || c->phase == HTTP_LINGER)) {
+		http_conn_kill(c);
+		return;
+	}
+	if (c->phase == HTTP_LINGER)
+		c->in_len = 0;
+	if (c->phase == HTTP_HEAD ||
+	    (c->phase == HTTP_IDLE && c->in_len > 0))
+		process_head(c);
+	if (c->dead || c->phase != HTTP_BODY || !process_body(c))
+		return;
+	r = c->req;
+	conn_phase(c, HTTP_BUSY);
+	if (http_check_body(r) == -1)
+		return;
+	r->handled = 1;
+	r->route->handler(r);
+}
+
+static void
+in_grow(struct http_conn *c)
+{
+	if (c->in_cap > c->in_len)
+		return;
+	c->in_cap = c->in_cap == 0 ? IN_FIRST : 2 * c->in_cap;
+	if (c->in_cap > HTTP_IN_MAX)
+		c->in_cap = HTTP_IN_MAX;
+	c->in = xreallocarray(c->in, c->in_cap, 1);
+}
+
+static void
+conn_eof(struct http_conn *c)
+{
+	struct http_req	*r = c->req;
+
+	c->eof = 1;
+	if (r != NULL && r->handled)
+		http_req_gone(r, HTTP_GONE_CLIENT);
+}
+
+static void
+conn_on_read(evutil_socket_t fd, short what, void *arg)
+{
+	struct http_conn	*c = arg;
+	size_t			 room;
+	ssize_t			 n;
+
+	(void)what;
+	http_conn_enter(c);
+	if ((room = conn_room(c)) > 0) {
+		in_grow(c);
+		if (room > c->in_cap - c->in_len)
+			room = c->in_cap - c->in_len;
+		n = recv(fd, c->in + c->in_len, room, MSG_DONTWAIT);
+		if (n > 0)
+			c->in_len += (size_t)n;
+		else if (n == 0)
+			conn_eof(c);
+		else if (errno != EAGAIN && errno != EINTR)
+			http_conn_kill(c);
+	}
+	if (!c->dead)
+		conn_process(c);
+	http_conn_leave(c);
+}
+
+/* ---- time -------------------------------------------------------------------------- */
+
+static void
+conn_expired(struct http_conn *c)
+{
+	switch (c->phase) {
+	case HTTP_HEAD:
+		http_refuse(c, 408, "the head took too long");
+		return;
+	case HTTP_BODY:
+		if (c->moved < MIN_MOVED) {
+			http_refuse(c, 408, "the body came too slowly");
+			return;
+		}
+		break;
+	case HTTP_FLUSH:
+		if (c->moved < MIN_MOVED) {
+			http_conn_kill(c);
+			return;
+		}
+		break;
+	case HTTP_IDLE:
+	case HTTP_LINGER:
+	case HTTP_BUSY:
+	case HTTP_NPHASES:
+	default:
+		http_conn_kill(c);
+		return;
+	}
+	c->moved = 0;
+	c->due = mono_ms() + phase_ms(c);
+}
+
+static void
+conn_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct http_conn	*c = arg;
+
+	(void)fd; (void)what;
+	c->armed = 0;
+	http_conn_enter(c);
+	if (c->due != 0 && mono_ms() >= c->due)
+		conn_expired(c);
+	http_conn_leave(c);
+}
+
+/* ---- accepting ------------------------------------------------------------------------ */
+
+static void
+conn_new(struct http_server *s, int fd, enum http_listener kind,
+    const struct sockaddr_storage *addr)
+{
+	struct http_conn	*c = xcalloc(1, sizeof(*c));
+	struct ucred		 cred;
+	socklen_t		 len = sizeof(cred);
+	int			 on = 1;
+
+	c->server = s;
+	c->fd = fd;
+	c->kind = kind;
+	c->addr = *addr;
+	if (kind == HTTP_UNIX) {
+		c->peer_uid = (unsigned int)-1;
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0)
+			c->peer_uid = cred.uid;
+	} else {
+		/* Without them the service is the same, only slower. */
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
+		    sizeof(on));
+		(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on,
+		    sizeof(on));
+	}
+	c->ev_read = event_new(s->conf.base, fd, EV_READ | EV_PERSIST,
+	    conn_on_read, c);
+	c->ev_write = event_new(s->conf.base, fd, EV_WRITE | EV_PERSIST,
+	    conn_on_write, c);
+	c->ev_timer = evtimer_new(s->conf.base, conn_on_timer, c);
+	c->out = evbuffer_new();
+	if (c->ev_read == NULL || c->ev_write == NULL ||
+	    c->ev_timer == NULL || c->out == NULL)
+		fatalx("out of memory");
+	http_parse_init(&c->parse);
+	TAILQ_INSERT_TAIL(&s->conns[HTTP_IDLE], c, entry);
+	s->nconns++;
+	conn_phase(c, HTTP_IDLE);
+	conn_sync(c);
+}
+
+/* Ends the connection that can best be spared; 0: there is none. */
+static int
+shed(struct http_server *s)
+{
+	struct http_conn	*c;
+	uint64_t		 now = mono_ms();
+
+	if ((c = TAILQ_FIRST(&s->conns[HTTP_LINGER])) == NULL &&
+	    (c = TAILQ_FIRST(&s->conns[HTTP_IDLE])) == NULL &&
+	    (c = TAILQ_FIRST(&s->conns[HTTP_HEAD])) == NULL)
+		TAILQ_FOREACH(c, &s->conns[HTTP_BUSY], entry)
+			if (c->stalled_ms != 0 &&
+			    now - c->stalled_ms > STALL_MS)
+				break;
+	if (c == NULL || c->busy > 0)
+		return 0;
+	http_conn_enter(c);
+	http_conn_kill(c);
+	http_conn_leave(c);
+	return 1;
+}
+
+static void
+on_accept(evutil_socket_t lfd, short what, void *arg)
+{
+	struct http_accept	*a = arg;
+	struct http_server	*s = a->server;
+	struct sockaddr_storage	 addr;
+	socklen_t		 len;
+	int			 fd, i;
+
+	(void)what;
+	for (i = 0; i < ACCEPT_BURST; i++) {
+		if (s->nconns >= s->conf.max_conns && !shed(s)) {
+			accept_pause(s);
+			return;
+		}
+		memset(&addr, 0, sizeof(addr));
+		len = sizeof(addr);
+		fd = accept4(lfd, (struct sockaddr *)&addr, &len,
+		    SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd != -1) {
+			conn_new(s, fd, a->kind, &addr);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+		    errno == ENOMEM) {
+			log_warn("accept");
+			(void)shed(s);	/* or a pause alone */
+			accept_pause(s);
+		}
+		return;	/* all else is one connection's, or EAGAIN */
+	}
+}
+
+static void
+accept_all(struct http_server *s, int on)
+{
+	struct http_accept	*a;
+
+	for (a = s->accepts; a != NULL; a = a->next)
+		(void)(on ? event_add(a->ev, NULL) : event_del(a->ev));
+}
+
+static void
+on_resume(evutil_socket_t fd, short what, void *arg)
+{
+	struct http_server	*s = arg;
+
+	(void)fd; (void)what;
+	s->paused = 0;
+	if (!s->stopping)
+		accept_all(s, 1);
+}
+
+static void
+accept_pause(struct http_server *s)
+{
+	if (s->paused)
+		return;
+	s->paused = 1;
+	accept_all(s, 0);
+	(void)event_add(s->ev_resume,
+	    &(struct timeval){ .tv_usec = PAUSE_MS * 1000 });
+}
+
+/* ---- the server -------------------------------------------------------------------------- */
+
+struct http_server *
+http_server_new(const struct http_conf *conf)
+{
+	struct http_server	*s = xcalloc(1, sizeof(*s));
+	size_t			 i;
+
+	s->conf = *conf;
+	if (conf->authorize == NULL)
+		fatalx("http server without authorize");
+	if (s->conf.max_conns == 0)
+		s->conf.max_conns = MAX_CONNS;
+	if (s->conf.head_ms == 0)
+		s->conf.head_ms = HEAD_MS;
+	if (s->conf.body_ms == 0)
+		s->conf.body_ms = BODY_MS;
+	if (s->conf.idle_ms == 0)
+		s->conf.idle_ms = IDLE_MS;
+	if (s->conf.stop_ms == 0)
+		s->conf.stop_ms = STOP_MS;
+	for (i = 0; i < HTTP_NPHASES; i++)
+		TAILQ_INIT(&s->conns[i]);
+	if ((s->ev_resume = evtimer_new(conf->base, on_resume, s)) == NULL)
+		fatalx("out of memory");
+	http_check_trusted(s);
+	return s;
+}
+
+int
+http_server_listen(struct http_server *s, int fd, enum http_listener kind)
+{
+	struct http_accept	*a;
+	int			 flags;
+
+	if ((flags = fcntl(fd, F_GETFL)) == -1 ||
+	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1) {
+		fd_close(&fd);
+		return -1;
+	}
+	a = xcalloc(1, sizeof(*a));
+	a->server = s;
+	a->fd = fd;
+	a->kind = kind;
+	a->ev = event_new(s->conf.base, fd, EV_READ | EV_PERSIST, on_accept,
+	    a);
+	if (a->ev == NULL)
+		fatalx("out of memory");
+	a->next = s->accepts;
+	s->accepts = a;
+	if (!s->paused && !s->stopping)
+		(void)event_add(a->ev, NULL);
+	return 0;
+}
+
+/* One connection that was not told yet, or NULL. */
+static struct http_conn *
+untold(struct http_server *s)
+{
+	struct http_conn	*c;
+	size_t			 i;
+
+	for (i = 0; i < HTTP_NPHASES; i++)
+		TAILQ_FOREACH(c, &s->conns[i], entry)
+			if (!c->told)
+				return c;
+	return NULL;
+}
+
+static void
+kill_all(struct http_server *s)
+{
+	struct http_conn	*c;
+	size_t			 i;
+
+	for (i = 0; i < HTTP_NPHASES; i++) {
+		while ((c = TAILQ_FIRST(&s->conns[i])) != NULL) {
+			http_conn_enter(c);
+			http_conn_kill(c);
+			http_conn_leave(c);
+		}
+	}
+}
+
+static void
+on_stop(evutil_socket_t fd, short what, void *arg)
+{
+	struct http_server	*s = arg;
+	void			(*done)(void *) = s->done;
+
+	(void)fd; (void)what;
+	kill_all(s);
+	s->done = NULL;
+	if (done != NULL)
+		done(s->done_arg);
+}
+
+void
+http_server_stop(struct http_server *s, void (*done)(void *), void *arg)
+{
+	struct http_conn	*c;
+	struct http_req		*r;
+
+	if (s->stopping)
+		return;
+	s->stopping = 1;
+	accept_all(s, 0);
+	s->done = done;
+	s->done_arg = arg;
+	if ((s->ev_stop = evtimer_new(s->conf.base, on_stop, s)) == NULL)
+		fatalx("out of memory");
+	(void)event_add(s->ev_stop, &(struct timeval){
+	    .tv_sec = (time_t)(s->conf.stop_ms / 1000),
+	    .tv_usec = (suseconds_t)(s->conf.stop_ms % 1000 * 1000) });
+	while ((c = untold(s)) != NULL) {
+		c->told = 1;
+		http_conn_enter(c);
+		r = c->req;
+		if (c->phase == HTTP_IDLE || c->phase == HTTP_LINGER)
+			http_conn_kill(c);
+		else if (r != NULL && r->handled)
+			http_req_gone(r, HTTP_GONE_STOPPING);
+		http_conn_leave(c);
+	}
+	if (s->nconns == 0)
+		event_active(s->ev_stop, EV_TIMEOUT, 0);
+}
+
+void
+http_server_free(struct http_server *s)
+{
+	struct http_accept	*a;
+
+	if (s == NULL)
+		return;
+	kill_all(s);
+	while ((a = s->accepts) != NULL) {
+		s->accepts = a->next;
+		event_free(a->ev);
+		fd_close(&a->fd);
+		free(a);
+	}
+	event_free(s->ev_resume);
+	if (s->ev_stop != NULL)
+		event_free(s->ev_stop);
+	free(s->trusted);
+	free(s);
+}
+
+void
+http_server_count(const struct http_server *s, unsigned int *ret_conns,
+    unsigned int *ret_reqs)
+{
+	*ret_conns = s->nconns;
+	*ret_reqs = s->nreqs;
+}
