@@ -1,0 +1,490 @@
+/*
+ * handlers.c: what apid may ask.
+ *
+ * What came here has passed chan: it is whole, of a type that apid may send
+ * in this state, each string within its length and charset, so that an id is
+ * a ULID and a rootfs a plain name.  Above each handler stands why it is safe
+ * when apid is in an attacker's hands.  In general: apid may make, end and
+ * read any box, that is its work; it must not reach anything that is not a
+ * box, get a box without its bounds, or make privd wait, grow or fail.
+ */
+#include <sys/random.h>
+#include <sys/statvfs.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "privd.h"
+#include "ulid.h"
+#include "xmalloc.h"
+
+#define MIB		(UINT64_C(1) << 20)
+#define LIST_MAX	256
+
+/* ---- what every handler needs ------------------------------------------- */
+
+/* The entry, or NULL after the answer NOT_FOUND. */
+static struct entry *
+known(const struct msg *m, const char *id)
+{
+	struct entry	*e = table_find(id);
+
+	if (e == NULL)
+		to_apid_error(m->rid, CODE_NOT_FOUND, "no such box");
+	return e;
+}
+
+/* The same, for what changes a box that is up: it has no other asker. */
+static struct entry *
+idle(const struct msg *m, const char *id)
+{
+	struct entry	*e = known(m, id);
+
+	if (e == NULL)
+		return NULL;
+	if (e->sealed)
+		to_apid_error(m->rid, CODE_QUARANTINED, "quarantined");
+	else if (e->phase != PH_UP)
+		to_apid_error(m->rid, CODE_NOT_READY, "the box is not up");
+	else if (e->ask != ASK_NONE)
+		to_apid_error(m->rid, CODE_BUSY, "another request is under way");
+	else
+		return e;
+	return NULL;
+}
+
+static void
+ask_is(struct entry *e, enum ask ask, const struct msg *m)
+{
+	e->ask = ask;
+	e->rid = m->rid;
+}
+
+/* Whether they are equal, in a time that does not tell where they differ. */
+static int
+equal(const uint8_t *a, const uint8_t *b, size_t n)
+{
+	volatile uint8_t	d = 0;
+	size_t			i;
+
+	for (i = 0; i < n; i++)
+		d = (uint8_t)(d | (a[i] ^ b[i]));
+	return d == 0;
+}
+
+/* ---- pressure on the host ------------------------------------------------- */
+
+/* A number of kB behind a word of /proc/meminfo, in bytes; 0: not there. */
+static uint64_t
+meminfo(const char *text, const char *word)
+{
+	const char	*p = strstr(text, word);
+
+	return p == NULL ? 0 :
+	    (uint64_t)strtoull(p + strlen(word), NULL, 10) * 1024;
+}
+
+/* 0, or the code with which a create is refused, and why. */
+static unsigned int
+host_refuses(char *why, size_t size)
+{
+	struct statvfs	fs;
+	char		buf[2048];
+	uint64_t	total, avail, need, floor = srv.conf->disk_floor;
+	ssize_t		n = pread(srv.meminfo_fd, buf, sizeof(buf) - 1, 0);
+
+	buf[n > 0 ? n : 0] = '\0';
+	total = meminfo(buf, "MemTotal:");
+	avail = meminfo(buf, "MemAvailable:");
+	/* a tenth, or half a GiB where that is no more than a quarter */
+	need = total / 4 < 512 * MIB ? total / 4 : 512 * MIB;
+	if (need < total / 10)
+		need = total / 10;
+	if (avail < need) {
+		(void)snprintf(why, size, "%" PRIu64 " MiB of memory are "
+		    "available, %" PRIu64 " are kept free", avail / MIB,
+		    need / MIB);
+		return CODE_HOST_MEMORY;
+	}
+	if (fstatvfs(srv.state_fd, &fs) == -1) {
+		(void)snprintf(why, size, "state directory: %s",
+		    strerror(errno));
+		return CODE_DISK_FLOOR;
+	}
+	avail = (uint64_t)fs.f_bavail * fs.f_frsize;
+	total = (uint64_t)fs.f_blocks * fs.f_frsize;
+	if (floor == 0)
+		floor = total / 20 > 1024 * MIB ? total / 20 : 1024 * MIB;
+	if (avail >= floor)
+		return 0;
+	(void)snprintf(why, size, "%" PRIu64 " MiB are free on the file "
+	    "system of the state directory, %" PRIu64 " are kept free",
+	    avail / MIB, floor / MIB);
+	return CODE_DISK_FLOOR;
+}
+
+/* ---- create ------------------------------------------------------------------ */
+
+/* One limit: 0 means the default.  -1 after the answer. */
+static int
+limit(const struct msg *m, const char *name, uint64_t *v, uint64_t dflt,
+    uint64_t least, uint64_t most)
+{
+	if (*v == 0)
+		*v = dflt < most ? dflt : most;
+	if (*v > most)
+		to_apid_error(m->rid, CODE_LIMIT_ABOVE_CEILING, "%s %" PRIu64
+		    " is above the ceiling %" PRIu64, name, *v, most);
+	else if (*v < least)
+		to_apid_error(m->rid, CODE_BAD_REQUEST, "%s %" PRIu64 " is "
+		    "below the least %" PRIu64, name, *v, least);
+	else
+		return 0;
+	return -1;
+}
+
+/* The specification as it is made, from what was asked. */
+static int
+specify(const struct msg *m, struct row_spec *spec)
+{
+	const struct msg_box_create	*c = &m->body.box_create;
+	const struct conf		*conf = srv.conf;
+	struct box_limits		 l = { c->memory_bytes, c->cpu_milli,
+					    c->pids };
+
+	if (limit(m, "memory", &l.memory_bytes, conf->default_memory,
+	    16 * MIB, conf->max_memory) == -1 ||
+	    limit(m, "cpu", &l.cpu_milli, conf->default_cpu_milli, 10,
+	    conf->max_cpu_milli) == -1 ||
+	    limit(m, "pids", &l.pids, conf->default_pids, 128,
+	    conf->max_pids) == -1)
+		return -1;
+	if (c->network != NETWORK_NONE) {
+		to_apid_error(m->rid, CODE_NETWORK_UNSUPPORTED, "network %s "
+		    "is not there yet: ask for \"none\"",
+		    network_name((unsigned int)c->network));
+		return -1;
+	}
+	box_limits_round(&l);
+	memset(spec, 0, sizeof(*spec));
+	spec->version = 1;
+	memcpy(spec->id, c->id, sizeof(spec->id));
+	memcpy(spec->name, c->name, sizeof(spec->name));
+	spec->network = c->network;
+	spec->memory_bytes = l.memory_bytes;
+	spec->cpu_milli = l.cpu_milli;
+	spec->pids = l.pids;
+	if (box_rootfs(c->rootfs, spec->rootfs) == -1) {
+		to_apid_error(m->rid, CODE_ROOTFS_UNKNOWN, "no rootfs %s",
+		    c->rootfs);
+		return -1;
+	}
+	return 0;
+}
+
+/*
+ * Hostile: limits are held against the ceilings of the configuration and a 0
+ * is a default, so no box is without bounds; the network is none; the rootfs
+ * is a plain name that leads to a directory of the rootfs directory; an id
+ * that is on disk or in the table is refused, so nothing is overwritten; the
+ * number of boxes, memory and disk are bounded here; the uid range, token and
+ * nonce are made here and not asked for.
+ */
+static void
+on_create(struct msg *m)
+{
+	struct row_spec	 spec;
+	struct entry	*e;
+	char		 why[160];
+	unsigned int	 code;
+	uint32_t	 uid;
+
+	if (specify(m, &spec) == -1)
+		return;
+	if (table_find(spec.id) != NULL || box_owner(spec.id, &uid) == 0 ||
+	    errno != ENOENT) {
+		to_apid_error(m->rid, CODE_EXISTS, "id is in use");
+		return;
+	}
+	if ((code = host_refuses(why, sizeof(why))) != 0) {
+		to_apid_error(m->rid, code, "%s", why);
+		return;
+	}
+	if (table_count() >= srv.conf->max_boxes || (uid = table_uid()) == 0 ||
+	    (e = table_add(&spec)) == NULL) {
+		to_apid_error(m->rid, CODE_NO_SPACE_FOR_BOX, "%" PRIu64
+		    " boxes are the most", srv.conf->max_boxes);
+		return;
+	}
+	e->uid = uid;
+	if (getrandom(e->nonce, sizeof(e->nonce), 0) != sizeof(e->nonce))
+		fatal("random numbers");
+	e->nonce_live = 1;
+	ask_is(e, ASK_CREATE, m);
+	life_create(e);
+}
+
+/* ---- the boot ----------------------------------------------------------------- */
+
+/*
+ * Hostile: apid gets a connection to a box and that box's token, which is its
+ * work; never to anything else, since the maker holds what listens against
+ * the pid 1 of that box.  A quarantined box is not attached.
+ */
+static void
+on_attach(struct msg *m)
+{
+	struct entry	*e = idle(m, m->body.box_attach.id);
+
+	if (e == NULL)
+		return;
+	ask_is(e, ASK_ATTACH, m);
+	life_attach(e);
+}
+
+/*
+ * Hostile: the nonce is 32 random bytes, compared in constant time, good for
+ * one box and one time.  Whoever guesses, repeats or mixes up loses the box:
+ * that is apid's own harm, and any runner's that lies to it.
+ */
+static void
+on_nonce(struct msg *m)
+{
+	const struct wire_bin	*n = &m->body.box_nonce.nonce;
+	struct entry		*e = idle(m, m->body.box_nonce.id);
+
+	if (e == NULL)
+		return;
+	ask_is(e, ASK_NONCE, m);
+	if (!e->nonce_live || n->len != sizeof(e->nonce) ||
+	    !equal(n->data, e->nonce, sizeof(e->nonce))) {
+		life_seal(e, "nonce", CODE_WRONG_NONCE);
+		return;
+	}
+	e->nonce_live = 0;
+	explicit_bzero(e->nonce, sizeof(e->nonce));
+	life_open(e);
+}
+
+/*
+ * Hostile: reads a box that is up, changes nothing, answers at once.  What is
+ * read was written by the kernel about a process whose pidfd we hold.
+ */
+static void
+on_facts(struct msg *m)
+{
+	struct msg_box_facts_are	 r;
+	struct box_ask			 ask;
+	struct entry			*e = known(m, m->body.box_facts.id);
+
+	if (e == NULL)
+		return;
+	if (e->phase != PH_UP) {
+		to_apid_error(m->rid, CODE_NOT_READY, "the box is not up");
+		return;
+	}
+	memset(&r, 0, sizeof(r));
+	entry_ask(e, &ask);
+	if (box_facts(&ask, e->pidfd, e->netns, &r) == -1) {
+		to_apid_error(m->rid, CODE_INTERNAL, "%s", box_error());
+		return;
+	}
+	memcpy(r.ruleset, e->ruleset, sizeof(r.ruleset));
+	to_apid(MSG_BOX_FACTS_ARE, m->rid, &r, -1);
+}
+
+/* Hostile: as facts. */
+static void
+on_health(struct msg *m)
+{
+	struct msg_box_health_is	 r = { .health = HEALTHY };
+	struct cgroup_usage		 u = { 0 };
+	struct box_limits		 l;
+	struct box_ask			 ask;
+	const char			*part = "";
+	struct entry			*e = known(m, m->body.box_health.id);
+
+	if (e == NULL)
+		return;
+	entry_ask(e, &ask);
+	if (e->phase == PH_DOWN || e->phase == PH_PURGE)
+		r.health = ABSENT;
+	else if (e->phase != PH_UP)
+		r.health = UNKNOWN;
+	else if (cgroup_usage(e->spec.id, &u) == -1)
+		part = "cgroup";
+	else if (e->sealed)
+		part = "quarantined";
+	else if (e->net != NET_THERE)
+		part = "network";
+	else
+		part = cgroup_differs(e->spec.id, &ask.limits, &l);
+	if (part != NULL && *part != '\0') {
+		r.health = SUSPECT;
+		(void)str_copy(r.part, part, sizeof(r.part));
+	}
+	r.memory_bytes = u.memory_bytes;
+	r.pids = u.pids;
+	r.cpu_usec = u.cpu_usec;
+	r.oom_kills = u.oom_kills;
+	to_apid(MSG_BOX_HEALTH_IS, m->rid, &r, -1);
+}
+
+/* ---- the end --------------------------------------------------------------------- */
+
+/*
+ * Hostile: only ever takes away from a box.  `field' is printable and short;
+ * it goes to a file of the box's directory and to the log, escaped.
+ */
+static void
+on_quarantine(struct msg *m)
+{
+	struct entry	*e = known(m, m->body.box_quarantine.id);
+
+	if (e == NULL)
+		return;
+	if (e->phase != PH_UP) {
+		to_apid_error(m->rid, CODE_NOT_READY, "the box is not up");
+		return;
+	}
+	if (e->ask != ASK_NONE && e->ask != ASK_ATTACH) {
+		to_apid_error(m->rid, CODE_BUSY, "another request is under way");
+		return;
+	}
+	if (e->ask == ASK_ATTACH)
+		to_apid_error(e->rid, CODE_QUARANTINED, "quarantined");
+	ask_is(e, ASK_QUARANTINE, m);
+	life_seal(e, m->body.box_quarantine.field, 0);
+}
+
+/*
+ * Hostile: ends a box, by its cgroup and pidfd, never by a number of apid's.
+ * Comes before any other request about the box, so that nothing keeps an
+ * operator from ending it.  A box that is not there is dead.
+ */
+static void
+on_kill(struct msg *m)
+{
+	struct entry	*e = table_find(m->body.box_kill.id);
+
+	if (e == NULL || e->phase == PH_DOWN || e->phase == PH_PURGE) {
+		to_apid_ok(m->rid);
+		return;
+	}
+	if (e->phase == PH_NET || e->phase == PH_MAKE || e->ask == ASK_KILL) {
+		to_apid_error(m->rid, CODE_BUSY, "another request is under way");
+		return;
+	}
+	if (e->ask != ASK_NONE)
+		to_apid_error(e->rid, CODE_ENDED, "the box is being ended");
+	ask_is(e, ASK_KILL, m);
+	if (e->phase != PH_END)
+		life_end(e);
+}
+
+/*
+ * Hostile: removes what belongs to a box that is dead, and to no other: names
+ * are ids, and the child that removes the tree never leaves it.
+ */
+static void
+on_purge(struct msg *m)
+{
+	struct entry	*e = table_find(m->body.box_purge.id);
+
+	if (e == NULL) {
+		to_apid_ok(m->rid);
+		return;
+	}
+	if (e->ask != ASK_NONE) {
+		to_apid_error(m->rid, CODE_BUSY, "another request is under way");
+		return;
+	}
+	if (e->phase != PH_DOWN && e->phase != PH_PURGE) {
+		to_apid_error(m->rid, CODE_NOT_READY, "processes are left");
+		return;
+	}
+	ask_is(e, ASK_PURGE, m);
+	if (e->phase == PH_DOWN)
+		life_purge(e);
+}
+
+/* ---- lists and logs ----------------------------------------------------------------- */
+
+/* Hostile: reads the table; at most LIST_MAX ids an answer. */
+static void
+on_list(struct msg *m)
+{
+	static struct wire_bin	 ids[LIST_MAX];
+	static uint8_t		 alive[LIST_MAX];
+	struct msg_box_list_is	 r = { .ids = { ids, 0 },
+				    .alive = { alive, 0 } };
+	struct entry		*e;
+	unsigned int		 i = table_above(m->body.box_list.after);
+
+	for (; r.ids.n < LIST_MAX && (e = table_at(i)) != NULL; i++) {
+		ids[r.ids.n] = wire_cstr(e->spec.id);
+		alive[r.ids.n++] = e->pidfd != -1;
+	}
+	r.alive.len = r.ids.n;
+	to_apid(MSG_BOX_LIST_IS, m->rid, &r, -1);
+}
+
+/* Hostile: a file of bounded size in the box's directory is filled. */
+static void
+on_log_append(struct msg *m)
+{
+	const struct msg_box_log_append	*a = &m->body.box_log_append;
+
+	if (known(m, a->id) == NULL)
+		return;
+	boxlog_append(a->id, a->line, strlen(a->line));
+	to_apid_ok(m->rid);
+}
+
+/* Hostile: reads that file and no other. */
+static void
+on_log_tail(struct msg *m)
+{
+	static char			 text[8192];
+	struct msg_box_log_tail_is	 r;
+
+	if (known(m, m->body.box_log_tail.id) == NULL)
+		return;
+	r.text.data = (const uint8_t *)text;
+	r.text.len = boxlog_tail(m->body.box_log_tail.id, text, sizeof(text));
+	to_apid(MSG_BOX_LOG_TAIL_IS, m->rid, &r, -1);
+}
+
+static const struct {
+	unsigned int	 type;
+	void		(*fn)(struct msg *);
+} handlers[] = {
+	{ MSG_BOX_CREATE, on_create },
+	{ MSG_BOX_ATTACH, on_attach },
+	{ MSG_BOX_NONCE, on_nonce },
+	{ MSG_BOX_FACTS, on_facts },
+	{ MSG_BOX_HEALTH, on_health },
+	{ MSG_BOX_QUARANTINE, on_quarantine },
+	{ MSG_BOX_KILL, on_kill },
+	{ MSG_BOX_PURGE, on_purge },
+	{ MSG_BOX_LIST, on_list },
+	{ MSG_BOX_LOG_APPEND, on_log_append },
+	{ MSG_BOX_LOG_TAIL, on_log_tail },
+};
+
+int
+handle_box(struct msg *m)
+{
+	size_t	i;
+
+	for (i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
+		if (handlers[i].type == m->row->type) {
+			handlers[i].fn(m);
+			return 1;
+		}
+	return 0;
+}
