@@ -1,0 +1,338 @@
+/*
+ * sandbox: create, inspect, list, rm, proof.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workbox.h"
+#include "xmalloc.h"
+
+static int	create_main(const struct args *);
+static int	inspect_main(const struct args *);
+static int	list_main(const struct args *);
+static int	rm_main(const struct args *);
+static int	proof_main(const struct args *);
+
+static const struct opt create_opts[] = {
+	{ "name", "NAME", "made up when left out", 0, 0 },
+	{ "rootfs", "NAME", "root file system; the default one when left out",
+	    0, 0 },
+	{ "network", "KIND", "none", 0, 0 },
+	{ "memory", "BYTES", "limit of memory; K, M, G and T may follow", 0,
+	    0 },
+	{ "cpus", "NUMBER", "limit of processor time, in cores", 0, 0 },
+	{ "pids", "NUMBER", "limit of processes", 0, 0 },
+	{ "label", "NAME=VALUE", "label", 0, 1 },
+	{ "env", "NAME=VALUE", "environment variable of every session", 0,
+	    1 },
+	{ "no-wait", NULL, "answer before the sandbox is ready", 0, 0 },
+	{ NULL, NULL, NULL, 0, 0 }
+};
+
+const struct cmd cmd_sandbox_create = {
+	.name = "sandbox create",
+	.operands = "",
+	.doc = "Make a sandbox and print it as JSON",
+	.opts = create_opts,
+	.flags = CMD_CLIENT,
+	.run = create_main
+};
+
+const struct cmd cmd_sandbox_inspect = {
+	.name = "sandbox inspect",
+	.operands = "SANDBOX",
+	.doc = "Print a sandbox as JSON",
+	.flags = CMD_CLIENT,
+	.min = 1, .max = 1,
+	.run = inspect_main
+};
+
+static const struct opt list_opts[] = {
+	{ "label", "NAME[=VALUE]", "only those with this label", 0, 1 },
+	{ "state", "STATE", "only those in this state", 0, 0 },
+	{ "name", "NAME", "only the one with this name", 0, 0 },
+	{ NULL, NULL, NULL, 0, 0 }
+};
+
+const struct cmd cmd_sandbox_list = {
+	.name = "sandbox list",
+	.alias = "sandbox ls",
+	.operands = "",
+	.doc = "List the sandboxes",
+	.opts = list_opts,
+	.flags = CMD_CLIENT | CMD_FORMAT,
+	.run = list_main
+};
+
+static const struct opt rm_opts[] = {
+	{ "grace", "SECONDS", "time for sessions to end; 10 if left out", 0,
+	    0 },
+	{ NULL, NULL, NULL, 0, 0 }
+};
+
+const struct cmd cmd_sandbox_rm = {
+	.name = "sandbox rm",
+	.operands = "SANDBOX ...",
+	.doc = "End sandboxes and remove what is theirs",
+	.opts = rm_opts,
+	.flags = CMD_CLIENT,
+	.min = 1, .max = -1,
+	.run = rm_main
+};
+
+const struct cmd cmd_sandbox_proof = {
+	.name = "sandbox proof",
+	.operands = "SANDBOX",
+	.doc = "Print the evidence of the last boot proof",
+	.flags = CMD_CLIENT | CMD_FORMAT,
+	.min = 1, .max = 1,
+	.run = proof_main
+};
+
+/* ---- create ------------------------------------------------------------- */
+
+static int
+set_limits(const struct args *a, json_t *body)
+{
+	const char	*mem = args_get(a, "memory"), *end;
+	const char	*cpus = args_get(a, "cpus");
+	const char	*pids = args_get(a, "pids");
+	json_t		*limits = json_object();
+	uint64_t	 v;
+	double		 d;
+	char		*stop;
+
+	json_object_set_new(body, "limits", limits);
+	if (mem != NULL) {
+		if (text_bytes(mem, 1, INT64_MAX, &v) == -1)
+			return fail("--memory: expected bytes, as 536870912 "
+			    "or 512M, not \"%s\"", mem);
+		json_object_set_new(limits, "memoryBytes",
+		    json_integer((json_int_t)v));
+	}
+	if (cpus != NULL) {
+		errno = 0;
+		d = strtod(cpus, &stop);
+		end = stop;
+		if (errno != 0 || end == cpus || *end != '\0' || !(d > 0) ||
+		    d > 1e6)
+			return fail("--cpus: expected a number of cores, as "
+			    "2 or 0.5, not \"%s\"", cpus);
+		json_object_set_new(limits, "cpus", json_real(d));
+	}
+	if (pids != NULL) {
+		if (text_u64(pids, 1, INT64_MAX, &v) == -1)
+			return fail("--pids: expected a number of processes, "
+			    "not \"%s\"", pids);
+		json_object_set_new(limits, "pids",
+		    json_integer((json_int_t)v));
+	}
+	if (json_object_size(limits) == 0)
+		json_object_del(body, "limits");
+	return 0;
+}
+
+static int
+set_pairs(const struct args *a, const char *opt, const char *key,
+    json_t *body)
+{
+	json_t	*pairs = pairs_json(a, opt);
+
+	if (pairs == NULL)
+		return EXIT_OURS;
+	if (json_object_size(pairs) > 0)
+		json_object_set(body, key, pairs);
+	json_decref(pairs);
+	return 0;
+}
+
+static int
+set_words(const struct args *a, json_t *body)
+{
+	static const char *const	words[] = { "name", "rootfs",
+	    "network" };
+	const char			*s;
+	size_t				 i;
+
+	for (i = 0; i < sizeof words / sizeof words[0]; i++)
+		if ((s = args_get(a, words[i])) != NULL &&
+		    json_object_set_new(body, words[i], json_string(s)) == -1)
+			return fail("--%s: expected UTF-8", words[i]);
+	return 0;
+}
+
+static int
+create_main(const struct args *a)
+{
+	json_t	*body = json_object(), *box;
+	char	*path;
+	int	 rc;
+
+	if ((rc = client_init(a)) != 0 || (rc = set_words(a, body)) != 0 ||
+	    (rc = set_limits(a, body)) != 0 ||
+	    (rc = set_pairs(a, "label", "labels", body)) != 0 ||
+	    (rc = set_pairs(a, "env", "env", body)) != 0) {
+		json_decref(body);
+		return rc;
+	}
+	path = client_path("/v1/sandboxes", NULL);
+	if (args_get(a, "no-wait") != NULL)
+		client_query(&path, "wait", "0");
+	if ((rc = client_call("POST", path, body, &box)) != 0)
+		return rc;
+	rc = json_print(box);
+	json_decref(box);
+	return rc;
+}
+
+/* ---- inspect, list, rm ------------------------------------------------------ */
+
+static int
+inspect_main(const struct args *a)
+{
+	json_t	*box;
+	int	 rc;
+
+	if ((rc = client_init(a)) != 0 || (rc = client_call("GET",
+	    client_path("/v1/sandboxes", a->operand[0], NULL), NULL,
+	    &box)) != 0)
+		return rc;
+	rc = json_print(box);
+	json_decref(box);
+	return rc;
+}
+
+static int
+print_items(json_t *items)
+{
+	json_t	*list = json_pack("{s:O}", "items", items);
+	int	 rc = json_print(list);
+
+	json_decref(list);
+	return rc;
+}
+
+static void
+list_table(const json_t *items)
+{
+	static const char *const	keys[] = { "name", "id", "state",
+	    "health", "rootfs", "network" };
+	struct table			 t;
+	const json_t			*box;
+	char				 when[20];
+	size_t				 i, k;
+
+	table_init(&t, 7, "NAME", "ID", "STATE", "HEALTH", "ROOTFS",
+	    "NETWORK", "CREATED");
+	for (i = 0; i < json_array_size(items); i++) {
+		box = json_array_get(items, i);
+		for (k = 0; k < sizeof keys / sizeof keys[0]; k++)
+			table_add(&t, json_str(box, keys[k]));
+		text_local(text_time(json_str(box, "createdAt")), when);
+		table_add(&t, when);
+	}
+	table_print(&t, stdout);
+}
+
+static int
+list_main(const struct args *a)
+{
+	static const char *const	words[] = { "state", "name" };
+	char				*path;
+	const char			*s;
+	json_t				*items;
+	size_t				 i = 0;
+	int				 rc;
+
+	if ((rc = client_init(a)) != 0)
+		return rc;
+	path = client_path("/v1/sandboxes", NULL);
+	while ((s = args_each(a, "label", &i)) != NULL)
+		client_query(&path, "label", s);
+	for (i = 0; i < sizeof words / sizeof words[0]; i++)
+		if ((s = args_get(a, words[i])) != NULL)
+			client_query(&path, words[i], s);
+	if ((rc = client_list(path, &items)) != 0)
+		return rc;
+	if (args_json(a))
+		rc = print_items(items);
+	else
+		list_table(items);
+	json_decref(items);
+	return rc;
+}
+
+static int
+rm_main(const struct args *a)
+{
+	const char	*grace = args_get(a, "grace");
+	char		*path;
+	uint64_t	 v;
+	int		 i, rc, one;
+
+	if (grace != NULL && text_u64(grace, 0, 86400, &v) == -1)
+		return fail("--grace: expected seconds from 0 to 86400, "
+		    "not \"%s\"", grace);
+	if ((rc = client_init(a)) != 0)
+		return rc;
+	for (i = 0; i < a->noperand; i++) {
+		path = client_path("/v1/sandboxes", a->operand[i], NULL);
+		if (grace != NULL)
+			client_query(&path, "graceSeconds", grace);
+		one = client_call("DELETE", path, NULL, NULL);
+		rc = rc != 0 ? rc : one;
+	}
+	return rc;
+}
+
+/* ---- proof --------------------------------------------------------------------- */
+
+static const char *
+value(const json_t *fact, const char *key, char *buf, size_t size)
+{
+	const json_t	*v = json_object_get(fact, key);
+
+	if (!json_is_integer(v))
+		return json_str(fact, key);
+	(void)snprintf(buf, size, "%lld", (long long)json_integer_value(v));
+	return buf;
+}
+
+static void
+proof_table(const json_t *proof)
+{
+	static const char *const	keys[] = { "field", "asked", "host",
+	    "runner" };
+	const json_t			*facts, *f;
+	struct table			 t;
+	char				 buf[24];
+	size_t				 i, k;
+
+	facts = json_object_get(proof, "facts");
+	table_init(&t, 4, "FIELD", "ASKED", "HOST SAW", "RUNNER SAID");
+	for (i = 0; i < json_array_size(facts); i++) {
+		f = json_array_get(facts, i);
+		for (k = 0; k < sizeof keys / sizeof keys[0]; k++)
+			table_add(&t, value(f, keys[k], buf, sizeof buf));
+	}
+	table_print(&t, stdout);
+}
+
+static int
+proof_main(const struct args *a)
+{
+	json_t	*proof;
+	int	 rc;
+
+	if ((rc = client_init(a)) != 0 || (rc = client_call("GET",
+	    client_path("/v1/sandboxes", a->operand[0], "proof", NULL), NULL,
+	    &proof)) != 0)
+		return rc;
+	if (args_json(a) || !json_is_array(json_object_get(proof, "facts")))
+		rc = json_print(proof);
+	else
+		proof_table(proof);
+	json_decref(proof);
+	return rc;
+}

@@ -1,0 +1,346 @@
+/*
+ * serve: reads and checks the configuration, seals it and the key into
+ * memory files, and becomes privd.
+ *
+ * What privd gets: 0 and 1 /dev/null, 2 for the log, 3 the configuration,
+ * 4 the key, the ready descriptor where there is one, nothing else, and an
+ * empty environment.  Nothing here makes a box or listens.
+ */
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host.h"
+#include "xmalloc.h"
+
+static int	serve_main(const struct args *);
+
+static const struct opt serve_opts[] = {
+	{ "cgroup", "NAME", "cgroup of all sandboxes", 0, 0 },
+	{ "listen", "ADDR:PORT", "address of the API; none: only the socket",
+	    0, 1 },
+	{ "socket", "PATH", "unix socket of the API; none for none; with "
+	    "--state DIR/run/api.sock", 0, 0 },
+	{ "token-file", "FILE", "file with the key (WORKBOX_TOKEN; "
+	    WB_TOKEN_FILE ")", 0, 0 },
+	{ "ready-fd", "NUMBER", "descriptor that gets a newline when ready",
+	    0, 0 },
+	{ "check", NULL, "check the configuration and exit", 'n', 0 },
+	{ NULL, NULL, NULL, 0, 0 }
+};
+
+const struct cmd cmd_serve = {
+	.name = "serve",
+	.operands = "",
+	.doc = "Run the server in the foreground",
+	.opts = serve_opts,
+	.flags = CMD_STATE,
+	.run = serve_main
+};
+
+#define FD_CONF		3
+#define FD_TOKEN	4
+#define TOKEN_MIN	16
+#define TOKEN_MAX	255
+#define LISTEN_MAX	16
+#define SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+/* ---- what the command line says beside the file ---------------------------- */
+
+static uint8_t	addrs[LISTEN_MAX * 19];
+
+/* Whether this host has IPv6 on its loopback. */
+static int
+has_loopback6(void)
+{
+	auto_close int		fd = -1;
+	struct sockaddr_in6	sa = { .sin6_family = AF_INET6,
+	    .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+
+	fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return fd != -1 && bind(fd, (struct sockaddr *)&sa, sizeof sa) == 0;
+}
+
+static int
+add_addr(struct conf *c, const char *s, const char *from)
+{
+	if (strcmp(s, "none") == 0)
+		return 0;
+	if (c->listen_addr.len == sizeof addrs)
+		return fail("%s: expected at most %d addresses", from,
+		    LISTEN_MAX);
+	if (config_listen(s, addrs + c->listen_addr.len) == -1)
+		return fail("%s: expected ADDRESS:PORT, [ADDRESS]:PORT or "
+		    "none, not \"%s\"", from, s);
+	c->listen_addr.data = addrs;
+	c->listen_addr.len += 19;
+	return 0;
+}
+
+/* Options instead of the file's words instead of the default. */
+static int
+set_listen(const struct args *a, struct conf *c)
+{
+	const char	*s;
+	size_t		 i = 0;
+	int		 rc = 0, given = 0;
+
+	while (rc == 0 && (s = args_each(a, "listen", &i)) != NULL) {
+		rc = add_addr(c, s, "--listen");
+		given = 1;
+	}
+	if (given)
+		return rc;
+	for (i = 0; rc == 0 && i < c->listen.n; i++)
+		rc = add_addr(c, (const char *)c->listen.v[i].data, "listen");
+	if (rc == 0 && c->listen.n == 0) {
+		rc = add_addr(c, "127.0.0.1:8790", "listen");
+		if (rc == 0 && has_loopback6())
+			rc = add_addr(c, "[::1]:8790", "listen");
+	}
+	return rc;
+}
+
+static int
+set_options(const struct args *a, struct conf *c)
+{
+	const char	*s;
+	int		 rc = 0;
+
+	if ((s = args_get(a, "cgroup")) != NULL)
+		rc = config_cgroup(c, s);
+	if (rc == 0 && (s = args_get(a, "socket")) != NULL)
+		rc = strcmp(s, "none") == 0 ?
+		    str_copy(c->socket, s, sizeof c->socket) :
+		    config_path(c->socket, sizeof c->socket, "socket", s);
+	if (rc == 0)
+		rc = set_listen(a, c);
+	if (rc == 0 && c->listen_addr.len == 0 &&
+	    strcmp(c->socket, "none") == 0)
+		rc = fail("expected an address to listen on or a socket");
+	return rc;
+}
+
+/* ---- what the host must have -------------------------------------------------- */
+
+static int
+find_user(const char *name, uint64_t *ret_uid, uint64_t *ret_gid)
+{
+	const struct passwd	*pw;
+
+	errno = 0;
+	pw = getpwnam(name);
+	if (pw == NULL && errno != 0)
+		return fail_errno("user %s", name);
+	if (pw == NULL)
+		return fail("there is no user %s: run etc/install.sh, or "
+		    "useradd --system --user-group %s", name, name);
+	if (pw->pw_uid == 0)
+		return fail("user %s: expected another uid than 0", name);
+	*ret_uid = pw->pw_uid;
+	*ret_gid = pw->pw_gid;
+	return 0;
+}
+
+static int
+find_users(struct conf *c)
+{
+	const struct group	*gr;
+	int			 rc;
+
+	if ((rc = find_user("_workbox-netd", &c->uid_netd, &c->gid_netd)) !=
+	    0 || (rc = find_user("_workbox-stored", &c->uid_stored,
+	    &c->gid_stored)) != 0 || (rc = find_user("_workbox-apid",
+	    &c->uid_apid, &c->gid_apid)) != 0)
+		return rc;
+	if (c->uid_netd == c->uid_stored || c->uid_netd == c->uid_apid ||
+	    c->uid_stored == c->uid_apid)
+		return fail("users _workbox-*: expected a uid for each");
+	/* Without the group the socket is root's alone. */
+	gr = getgrnam("workbox");
+	c->gid_socket = gr != NULL ? gr->gr_gid : 0;
+	return 0;
+}
+
+static int
+make_state(const struct conf *c)
+{
+	struct stat	st;
+
+	if (mkdir(c->state_dir, 0755) == -1 && errno != EEXIST)
+		return fail_errno("state directory %s", c->state_dir);
+	if (stat(c->state_dir, &st) == -1)
+		return fail_errno("state directory %s", c->state_dir);
+	if (!S_ISDIR(st.st_mode) || st.st_uid != 0 || (st.st_mode & 022) != 0)
+		return fail("state directory %s: expected a directory that "
+		    "only root can write", c->state_dir);
+	return 0;
+}
+
+/* ---- the key ---------------------------------------------------------------------- */
+
+static int
+seal_token(const char *token, size_t len, int *ret_fd)
+{
+	auto_close int	fd = -1;
+
+	fd = memfd_create("token", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd == -1 || write(fd, token, len) != (ssize_t)len ||
+	    fcntl(fd, F_ADD_SEALS, SEALS) == -1)
+		return fail_errno("keep the key");
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+static int
+read_token(const struct args *a, int *ret_fd)
+{
+	const char	*file = args_get(a, "token-file"), *from, *env, *p;
+	char		*token;
+	size_t		 len;
+	int		 rc;
+
+	env = file == NULL ? getenv("WORKBOX_TOKEN") : NULL;
+	if (env != NULL && *env != '\0') {
+		from = "WORKBOX_TOKEN";
+		token = xstrdup(env);
+		len = strlen(token);
+	} else {
+		from = file != NULL ? file : WB_TOKEN_FILE;
+		if ((token = text_file(from, 4096, &len)) == NULL)
+			return fail_errno("key: WORKBOX_TOKEN is not set and "
+			    "%s", from);
+		while (len > 0 && strchr("\r\n \t", token[len - 1]) != NULL)
+			token[--len] = '\0';
+	}
+	for (p = token; *p > 0x20 && *p < 0x7f; p++)
+		;
+	if (p != token + len || len < TOKEN_MIN || len > TOKEN_MAX)
+		rc = fail("%s: expected a key of %d to %d printable "
+		    "characters, as from openssl rand -hex 24", from,
+		    TOKEN_MIN, TOKEN_MAX);
+	else
+		rc = seal_token(token, len, ret_fd);
+	explicit_bzero(token, len);
+	free(token);
+	return rc;
+}
+
+/* ---- who is told that we are ready -------------------------------------------------- */
+
+static int
+set_ready(const struct args *a, struct conf *c)
+{
+	static char	 path[sizeof ((struct sockaddr_un *)0)->sun_path];
+	const char	*s = args_get(a, "ready-fd"), *sock;
+	uint64_t	 v = 0;
+	int		 fd;
+
+	if (s != NULL && (text_u64(s, 1, 1024, &v) == -1 ||
+	    fcntl((int)v, F_GETFD) == -1))
+		return fail("--ready-fd: expected the number of an open "
+		    "descriptor, not \"%s\"", s);
+	if (v != 0) {
+		/* Its number may be one that privd wants for itself. */
+		if ((fd = fcntl((int)v, F_DUPFD, FD_TOKEN + 1)) == -1)
+			return fail_errno("--ready-fd %s", s);
+		c->ready_fd = (uint64_t)fd;
+	}
+	sock = getenv("NOTIFY_SOCKET");
+	if (sock == NULL || *sock == '\0')
+		return 0;
+	if ((*sock != '/' && *sock != '@') || strlen(sock) >= sizeof path)
+		return fail("NOTIFY_SOCKET: expected a path of at most %zu "
+		    "bytes", sizeof path - 1);
+	c->notify_socket.len = strlen(sock);
+	memcpy(path, sock, c->notify_socket.len);
+	if (path[0] == '@')
+		path[0] = '\0';
+	c->notify_socket.data = (const uint8_t *)path;
+	return 0;
+}
+
+/* ---- becoming privd ------------------------------------------------------------------- */
+
+/* So that no descriptor that is opened later is 0, 1 or 2. */
+static void
+fill_stdio(void)
+{
+	int	fd;
+
+	while ((fd = open("/dev/null", O_RDWR)) != -1 && fd <= 2)
+		;
+	fd_close(&fd);
+}
+
+static int
+move_fds(int conf_fd, int token_fd, int ready_fd)
+{
+	int	null, fd;
+
+	/* Out of the way of 3 and 4 first. */
+	if ((conf_fd = fcntl(conf_fd, F_DUPFD_CLOEXEC, 16)) == -1 ||
+	    (token_fd = fcntl(token_fd, F_DUPFD_CLOEXEC, 16)) == -1 ||
+	    (null = open("/dev/null", O_RDWR | O_CLOEXEC)) == -1)
+		return -1;
+	if (dup2(null, 0) == -1 || dup2(null, 1) == -1 ||
+	    dup2(conf_fd, FD_CONF) == -1 || dup2(token_fd, FD_TOKEN) == -1)
+		return -1;
+	fd = FD_TOKEN + 1;
+	if (ready_fd >= fd) {
+		if (ready_fd > fd && close_range((unsigned int)fd,
+		    (unsigned int)ready_fd - 1, 0) == -1)
+			return -1;
+		fd = ready_fd + 1;
+	}
+	return close_range((unsigned int)fd, ~0U, 0);
+}
+
+static int
+become_privd(const struct conf *c, int token_fd)
+{
+	auto_free char	*path = xasprintf("%s/privd", c->libexec_dir);
+	char		*argv[] = { path, NULL }, *envp[] = { NULL };
+	int		 fd;
+
+	if (access(path, X_OK) == -1)
+		return fail_errno("%s", path);
+	if ((fd = conf_seal(c)) == -1)
+		return fail_errno("seal the configuration: %s", wire_error());
+	if (chdir("/") == -1 ||
+	    move_fds(fd, token_fd, (int)c->ready_fd) == -1)
+		return fail_errno("arrange descriptors");
+	(void)umask(022);
+	(void)execve(path, argv, envp);
+	return fail_errno("run %s", path);
+}
+
+static int
+serve_main(const struct args *a)
+{
+	static struct conf	c;
+	int			rc, token_fd = -1;
+
+	fill_stdio();
+	if ((rc = config_load(a, &c)) != 0 || (rc = set_options(a, &c)) != 0)
+		return rc;
+	if (args_get(a, "check") != NULL)
+		return 0;
+	if (geteuid() != 0)
+		return fail("expected to be run as root");
+	if ((rc = find_users(&c)) != 0 || (rc = make_state(&c)) != 0 ||
+	    (rc = read_token(a, &token_fd)) != 0 ||
+	    (rc = set_ready(a, &c)) != 0)
+		return rc;
+	return become_privd(&c, token_fd);
+}

@@ -1,0 +1,230 @@
+/*
+ * tree: directories that are built under a name of their own and then
+ * renamed into place, so that an interrupted build leaves nothing.
+ *
+ * A builder holds a lock on its directory; whoever comes next removes the
+ * directories whose lock nobody holds.  Removal walks by descriptors and
+ * follows no link.
+ */
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host.h"
+#include "xmalloc.h"
+
+#define BUILD		".build-"
+#define DEPTH_MAX	256
+
+int
+tree_begin(int dirfd, char ret_name[24])
+{
+	auto_close int	fd = -1;
+	uint32_t	r;
+	int		tries;
+
+	for (tries = 0; tries < 16; tries++) {
+		if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
+			return -1;
+		(void)snprintf(ret_name, 24, BUILD "%08x", r);
+		if (mkdirat(dirfd, ret_name, 0700) == 0)
+			break;
+		if (errno != EEXIST)
+			return -1;
+	}
+	fd = openat(dirfd, ret_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+	if (fd == -1 || flock(fd, LOCK_EX | LOCK_NB) == -1)
+		return -1;
+	return steal_fd(&fd);
+}
+
+static int
+remove_in(int dirfd, const char *name, int depth)
+{
+	auto_close int		 fd = -1;
+	const struct dirent	*e;
+	DIR			*d;
+	int			 rc = 0;
+
+	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return -1;
+	if (depth == DEPTH_MAX) {
+		errno = ELOOP;
+		return -1;
+	}
+	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+	if (fd == -1 || (d = fdopendir(fd)) == NULL)
+		return -1;
+	while (rc == 0 && (errno = 0, e = readdir(d)) != NULL)
+		if (strcmp(e->d_name, ".") != 0 &&
+		    strcmp(e->d_name, "..") != 0)
+			rc = remove_in(fd, e->d_name, depth + 1);
+	if (rc == 0 && errno != 0)
+		rc = -1;
+	(void)steal_fd(&fd);	/* closedir closes it */
+	(void)closedir(d);
+	return rc == 0 ? unlinkat(dirfd, name, AT_REMOVEDIR) : -1;
+}
+
+int
+tree_remove(int dirfd, const char *name)
+{
+	return remove_in(dirfd, name, 0);
+}
+
+/* Whether a build of that name is nobody's; its lock is then held by fd. */
+static int
+stale(int dirfd, const char *name, int *ret_fd)
+{
+	if (strncmp(name, BUILD, sizeof BUILD - 1) != 0)
+		return 0;
+	*ret_fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+	return *ret_fd != -1 && flock(*ret_fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+void
+tree_sweep(int dirfd)
+{
+	const struct dirent	*e;
+	DIR			*d;
+	int			 fd, lock;
+
+	fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1 || (d = fdopendir(fd)) == NULL)
+		return;
+	while ((e = readdir(d)) != NULL) {
+		lock = -1;
+		if (stale(dirfd, e->d_name, &lock) &&
+		    tree_remove(dirfd, e->d_name) == -1)
+			(void)fail_errno("remove %s", e->d_name);
+		fd_close(&lock);
+	}
+	(void)closedir(d);
+}
+
+int
+tree_dir(int dirfd, const char *name, mode_t mode)
+{
+	if (mkdirat(dirfd, name, 0700) == -1)
+		return -1;
+	return fchmodat(dirfd, name, mode, 0);	/* past the umask */
+}
+
+static int
+write_all(int fd, const char *p, size_t len)
+{
+	ssize_t	n;
+
+	for (; len > 0; p += n, len -= (size_t)n)
+		if ((n = write(fd, p, len)) == -1) {
+			if (errno != EINTR)
+				return -1;
+			n = 0;
+		}
+	return 0;
+}
+
+static int
+new_file(int dirfd, const char *name)
+{
+	return openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+	    O_CLOEXEC, 0600);
+}
+
+int
+tree_file(int dirfd, const char *name, mode_t mode, const void *data,
+    size_t len)
+{
+	auto_close int	fd = new_file(dirfd, name);
+
+	if (fd == -1 || write_all(fd, data, len) == -1 ||
+	    fchmod(fd, mode) == -1)
+		return -1;
+	return fsync(fd);
+}
+
+int
+tree_link(int dirfd, const char *name, const char *target)
+{
+	return symlinkat(target, dirfd, name);
+}
+
+int
+tree_copy(int from, int dirfd, const char *name, mode_t mode)
+{
+	auto_close int	fd = new_file(dirfd, name);
+	off_t		off = 0;
+	ssize_t		n;
+
+	if (fd == -1)
+		return -1;
+	while ((n = sendfile(fd, from, &off, 1024 * 1024)) != 0)
+		if (n == -1 && errno != EINTR)
+			return -1;
+	if (fchmod(fd, mode) == -1)
+		return -1;
+	return fsync(fd);
+}
+
+int
+tree_place(int dirfd, const char *tmp, const char *name)
+{
+	if (renameat2(dirfd, tmp, dirfd, name, RENAME_NOREPLACE) == -1) {
+		if (errno != EEXIST || renameat2(dirfd, tmp, dirfd, name,
+		    RENAME_EXCHANGE) == -1 || tree_remove(dirfd, tmp) == -1)
+			return -1;
+	}
+	return fsync(dirfd);
+}
+
+int
+tree_static(int fd)
+{
+	Elf64_Ehdr	eh;
+	Elf64_Phdr	ph;
+	unsigned int	i;
+
+	if (pread(fd, &eh, sizeof eh, 0) != (ssize_t)sizeof eh ||
+	    memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    eh.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    eh.e_phentsize != sizeof ph)
+		return 0;
+	for (i = 0; i < eh.e_phnum; i++) {
+		if (pread(fd, &ph, sizeof ph, (off_t)(eh.e_phoff +
+		    i * sizeof ph)) != (ssize_t)sizeof ph)
+			return 0;
+		if (ph.p_type == PT_INTERP)
+			return 0;
+	}
+	return 1;
+}
+
+int
+state_dir(const struct conf *c, const char *part, mode_t mode, int mk)
+{
+	auto_close int	fd = -1;
+
+	if (mk && mkdir(c->state_dir, 0755) == -1 && errno != EEXIST)
+		return -1;
+	fd = open(c->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	if (mk && tree_dir(fd, part, mode) == -1 && errno != EEXIST)
+		return -1;
+	return openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+}
