@@ -137,8 +137,8 @@ read_status(int procfd, struct row_facts *f)
 	return 0;
 }
 
-static int
-read_ns(int procfd, struct row_facts *f)
+int
+facts_ns(int procfd, struct row_facts *f)
 {
 	char	 link[64];
 	char	*p;
@@ -170,7 +170,7 @@ facts_read(int procfd, char *buf, struct row_facts *ret)
 	    read_map(procfd, "gid_map", f.gid_map, sizeof(f.gid_map)) == -1 ||
 	    read_map(procfd, "setgroups", f.setgroups,
 	    sizeof(f.setgroups)) == -1 ||
-	    read_status(procfd, &f) == -1 || read_ns(procfd, &f) == -1)
+	    read_status(procfd, &f) == -1 || facts_ns(procfd, &f) == -1)
 		return -1;
 	if ((n = facts_file(procfd, "mountinfo", buf, FACTS_MOUNTS)) == -1)
 		return -1;

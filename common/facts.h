@@ -23,6 +23,9 @@
  */
 int	facts_read(int procfd, char *buf, struct row_facts *ret);
 
+/* The ns_* fields alone. */
+int	facts_ns(int procfd, struct row_facts *);
+
 /* Reads a whole /proc or cgroup file into buf, NUL-terminated; its length. */
 ssize_t	facts_file(int dirfd, const char *name, char *buf, size_t size);
 

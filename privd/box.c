@@ -244,11 +244,11 @@ box_make(const struct box_ask *ask, const uint8_t token[BOX_TOKEN])
 	if (mkdirat(sandboxes, ask->id, 0700) == -1 ||
 	    (fd = openat(sandboxes, ask->id, O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC)) == -1 ||
+	    box_file(fd, "spec", 0600, buf, (size_t)n) == -1 ||
+	    box_file(fd, "host-token", 0600, token, BOX_TOKEN) == -1 ||
 	    mkdirat(fd, "upper", 0755) == -1 ||
 	    fchownat(fd, "upper", ask->uid, ask->uid, AT_SYMLINK_NOFOLLOW) ==
-	    -1 || mkdirat(fd, "work", 0700) == -1 ||
-	    box_file(fd, "spec", 0600, buf, (size_t)n) == -1 ||
-	    box_file(fd, "host-token", 0600, token, BOX_TOKEN) == -1)
+	    -1 || mkdirat(fd, "work", 0700) == -1)
 		return box_fail("make sandboxes/%s", ask->id);
 	return steal_fd(&fd);
 }

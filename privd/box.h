@@ -17,18 +17,27 @@
 #ifndef PRIVD_BOX_H
 #define PRIVD_BOX_H
 
+#include <sys/types.h>
+
+#include <linux/capability.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "boxfd.h"
 #include "conf.h"
+#include "facts.h"
 #include "proto.h"
 
 #define BOX_IDS		65536	/* uids of one box */
 #define BOX_NONCE	32
 #define BOX_TOKEN	32
 #define BOX_CGROUP1	2	/* at most: v1 trees given to the runner */
+/* Bounding, permitted and effective set of everything in a box. */
+#define BOX_CAPS	(UINT64_C(1) << CAP_CHOWN |			\
+	UINT64_C(1) << CAP_DAC_OVERRIDE | UINT64_C(1) << CAP_FOWNER |	\
+	UINT64_C(1) << CAP_FSETID | UINT64_C(1) << CAP_KILL |		\
+	UINT64_C(1) << CAP_SETGID | UINT64_C(1) << CAP_SETUID |		\
+	UINT64_C(1) << CAP_SETFCAP)
 
 struct box_limits {
 	uint64_t	 memory_bytes;	/* multiple of the page size */
@@ -112,6 +121,17 @@ int		 box_file(int dirfd, const char *name, mode_t, const void *,
  */
 int		 box_launch(const struct box_ask *, int netns,
 		    const uint8_t nonce[BOX_NONCE], struct box_run *ret);
+
+/* A child in new namespaces (flags may be 0), with a pidfd of it. */
+pid_t		 box_fork(uint64_t flags, int *ret_pidfd);
+/*
+ * For the child, which is still the host's root: its file system, up to
+ * pivot_root.  NULL, or the step that failed, with errno.
+ */
+const char	*mounts_make(const struct box_ask *, int state_fd,
+		    int rootfs_fd, int userns_fd);
+/* Whether a mountinfo shows the mounts that a box has, and no other. */
+int		 mounts_agree(const uint8_t *mountinfo, size_t len);
 
 /* ---- attach.c ------------------------------------------------------- */
 
@@ -216,8 +236,13 @@ const char	*filter_hash(void);
  */
 int		 runtime_init(int state_fd);
 int		 runtime_nursery(void);	/* its descriptor, borrowed */
-/* SHA-256 of SHA256SUMS, hexadecimal. */
+/* SHA-256 of the runner that boxes are started with, hexadecimal. */
 const char	*runtime_hash(void);
+/*
+ * The same of the program that a process runs (an older runner, perhaps).
+ * -1 with EPERM when it is not one that a privd put there.
+ */
+int		 runtime_of(int procfd, char ret_hex[65]);
 
 /* ---- tree.c --------------------------------------------------------- */
 
@@ -227,7 +252,7 @@ const char	*runtime_hash(void);
  * range is free when the directory is gone (box_owner: ENOENT).
  */
 int		 tree_remove(const char *id);
-/* When that pidfd is readable: reaps, closes; 0 when all is gone. */
-int		 tree_removed(int pidfd);
+/* When that pidfd is readable: 0 when all is gone, else -1: again. */
+int		 tree_removed(const char *id);
 
 #endif

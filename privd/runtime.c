@@ -1,0 +1,257 @@
+/*
+ * runtime: what runs in every box, verified once, and the nursery.
+ *
+ * runner and wb are copied from STATE/runtime into a tmpfs and hashed on the
+ * way; what the copy's hash is, not what the file says now, is held against
+ * SHA256SUMS, so there is no time between check and use.  The tmpfs is
+ * attached in one place only: a mount namespace that holds nothing else but
+ * an empty root with three mount points, and in which no process lives.  A
+ * box's first process enters it, so that no mount of the host is copied for
+ * any box, neither in time nor in danger.
+ *
+ * runner is 0111 and of the host's root: unreadable in the box, which makes
+ * the kernel itself keep it undumpable.
+ *
+ * Safe when the asker is hostile: runs once, before the first peer.
+ */
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sha256.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "box.h"
+#include "facts.h"
+#include "xmalloc.h"
+
+static const struct { const char *name; mode_t mode; } files[] = {
+	{ "runner", 0111 }, { "wb", 0555 }
+};
+
+static char		hash[SHA256_DIGEST_STRING_LENGTH];
+static struct stat	runner;
+static int		nursery = -1;
+
+/* The digest that `sha256sum' wrote for name: "HEX  name" or "HEX *name". */
+static const char *
+sum_find(const char *sums, const char *name)
+{
+	const char	*p;
+	size_t		 len = strlen(name);
+
+	for (p = sums; p != NULL; p = strchr(p, '\n'), p = p ? p + 1 : NULL)
+		if (strspn(p, "0123456789abcdef") == 64 && p[64] == ' ' &&
+		    (p[65] == ' ' || p[65] == '*') &&
+		    strncmp(p + 66, name, len) == 0 &&
+		    (p[66 + len] == '\n' || p[66 + len] == '\0'))
+			return p;
+	return NULL;
+}
+
+/* Hashes what it reads from in, and writes it to out unless that is -1. */
+static int
+hash_copy(int in, int out, char ret_hex[65])
+{
+	static uint8_t	 buf[65536];
+	SHA2_CTX	 sha;
+	ssize_t		 n;
+
+	SHA256Init(&sha);
+	while ((n = read(in, buf, sizeof(buf))) > 0) {
+		SHA256Update(&sha, buf, (size_t)n);
+		if (out != -1 && write(out, buf, (size_t)n) != n)
+			return -1;
+	}
+	(void)SHA256End(&sha, ret_hex);
+	return (int)n;
+}
+
+static int
+copy(int from, int to, const char *name, mode_t mode, char ret_hex[65])
+{
+	auto_close int	 in = -1, out = -1;
+
+	in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (in == -1)
+		return -1;
+	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (out == -1 || hash_copy(in, out, ret_hex) == -1)
+		return -1;
+	return fchmod(out, mode);
+}
+
+/* A detached tmpfs. */
+static int
+tmpfs(const char *source, const char *inodes)
+{
+	auto_close int	 fs = -1;
+
+	if ((fs = fsopen("tmpfs", FSOPEN_CLOEXEC)) == -1 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "source", source, 0) == -1 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) == -1 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", inodes, 0) == -1 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == -1)
+		return -1;
+	return fsmount(fs, FSMOUNT_CLOEXEC,
+	    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+static int
+read_only(int mnt)
+{
+	struct mount_attr	 a = { .attr_set = MOUNT_ATTR_RDONLY };
+
+	return mount_setattr(mnt, "", AT_EMPTY_PATH, &a, sizeof(a));
+}
+
+/* The runtime, checked and read-only, as a detached mount. */
+static int
+runtime_make(int dir)
+{
+	auto_close int	 mnt = -1;
+	char		 sums[4096], hex[65];
+	const char	*want;
+	size_t		 i;
+
+	if (facts_file(dir, "SHA256SUMS", sums, sizeof(sums)) == -1)
+		return box_fail("runtime/SHA256SUMS");
+	if ((mnt = tmpfs("workbox-runtime", "8")) == -1)
+		return box_fail("runtime tmpfs");
+	for (i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		if (copy(dir, mnt, files[i].name, files[i].mode, hex) == -1)
+			return box_fail("runtime/%s", files[i].name);
+		want = sum_find(sums, files[i].name);
+		if (want == NULL || strncmp(want, hex, 64) != 0) {
+			errno = EBADMSG;
+			return box_fail("checksum of runtime/%s",
+			    files[i].name);
+		}
+		if (i == 0)
+			(void)str_copy(hash, hex, sizeof(hash));
+	}
+	if (fstatat(mnt, files[0].name, &runner, 0) == -1)
+		return box_fail("runtime/%s", files[0].name);
+	return read_only(mnt) == 0 ? steal_fd(&mnt) :
+	    box_fail("runtime read-only");
+}
+
+/* The nursery's root: the mount points that mounts.c uses. */
+static int
+root_make(void)
+{
+	auto_close int	 mnt = -1;
+
+	if ((mnt = tmpfs("workbox", "8")) == -1 ||
+	    mkdirat(mnt, "runtime", 0700) == -1 ||
+	    mkdirat(mnt, "rootfs", 0700) == -1 ||
+	    mkdirat(mnt, "box", 0700) == -1 ||
+	    mkdirat(mnt, "root", 0700) == -1 || read_only(mnt) == -1)
+		return box_fail("nursery root");
+	return steal_fd(&mnt);
+}
+
+/* In a child: a mount namespace of these two alone. */
+static int
+nursery_enter(int root, int runtime)
+{
+	if (unshare(CLONE_NEWNS) == -1 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1 ||
+	    move_mount(root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) ==
+	    -1 || fchdir(root) == -1 ||
+	    syscall(SYS_pivot_root, ".", ".") == -1 ||
+	    umount2(".", MNT_DETACH) == -1 || chdir("/") == -1)
+		return -1;
+	return move_mount(runtime, "", AT_FDCWD, "/runtime",
+	    MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+/* The child's mount namespace outlives it through a descriptor. */
+static int
+nursery_make(int root, int runtime)
+{
+	int	 go[2], fd = -1, err = 0;
+	char	 path[64];
+	pid_t	 pid;
+
+	if (pipe2(go, O_CLOEXEC) == -1)
+		return -1;
+	if ((pid = fork()) == 0) {
+		if (nursery_enter(root, runtime) == -1)
+			err = errno;
+		(void)!write(go[1], &err, sizeof(err));
+		(void)pause();
+		_exit(0);
+	}
+	(void)close(go[1]);
+	if (pid != -1 && read(go[0], &err, sizeof(err)) == sizeof(err) &&
+	    (errno = err) == 0) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt",
+		    (int)pid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		err = errno;
+	}
+	(void)close(go[0]);
+	if (pid != -1) {
+		(void)kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) == -1 && errno == EINTR)
+			;
+	}
+	errno = err;
+	return fd;
+}
+
+int
+runtime_init(int state_fd)
+{
+	auto_close int	 dir = -1, root = -1, mnt = -1;
+
+	dir = openat(state_fd, "runtime", O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+	if (dir == -1)
+		return box_fail("runtime (run `workbox runtime install')");
+	if ((mnt = runtime_make(dir)) == -1 || (root = root_make()) == -1)
+		return -1;
+	if ((nursery = nursery_make(root, mnt)) == -1)
+		return box_fail("nursery");
+	return 0;
+}
+
+int
+runtime_nursery(void)
+{
+	return nursery;
+}
+
+const char *
+runtime_hash(void)
+{
+	return hash;
+}
+
+/* No box can own a file as the host's root: that it is one says enough. */
+int
+runtime_of(int procfd, char ret_hex[65])
+{
+	auto_close int	 fd = -1;
+	struct stat	 st;
+
+	fd = openat(procfd, "exe", O_RDONLY | O_CLOEXEC);
+	if (fd == -1 || fstat(fd, &st) == -1)
+		return -1;
+	if (st.st_uid != 0 || (st.st_mode & 07777) != files[0].mode) {
+		errno = EPERM;
+		return -1;
+	}
+	if (st.st_dev == runner.st_dev && st.st_ino == runner.st_ino)
+		return str_copy(ret_hex, hash, sizeof(hash));
+	return hash_copy(fd, -1, ret_hex);
+}
