@@ -248,34 +248,58 @@ replay_drop(struct replay *r)
 
 /* ---- tables ----------------------------------------------------------------- */
 
+struct walk {
+	enum db_table	 t;
+	const char	*from;		/* above this key ... */
+	size_t		 prefix;	/* ... of which so many bytes are shared */
+	size_t		 limit;		/* rows, at most PAGE_ROWS */
+	int		 open_only;	/* sessions that have not ended */
+};
+
+static int
+row_wanted(const struct walk *w, const MDB_val *v)
+{
+	struct row_session	row;
+
+	if (!w->open_only)
+		return 1;
+	if (wire_decode(&wire_row_session, v->mv_data, v->mv_size, &row) == -1)
+		broken(MDB_CORRUPTED);
+	return row.state != 2;
+}
+
 /*
- * Rows whose key begins with prefix, above `from', into a page's list; their
- * bytes are copied to r->row.  Returns an LMDB code.
+ * A page of rows, whose bytes are copied to r->row.  It is empty only at the
+ * end: what open_only jumps over is bounded by ENDED_MAX.  An LMDB code.
  */
 static int
-rows_fill(struct replay *r, MDB_txn *txn, enum db_table t, const char *from,
-    size_t prefix, struct wire_bin rows[PAGE_ROWS], struct wire_list *ret)
+rows_fill(struct replay *r, MDB_txn *txn, const struct walk *w,
+    struct wire_bin rows[PAGE_ROWS], struct wire_list *ret)
 {
+	const size_t	 flen = strlen(w->from);
 	MDB_cursor	*cur;
-	MDB_val		 k = { strlen(from), (void *)(uintptr_t)from }, v;
+	MDB_val		 k = { flen, (void *)(uintptr_t)w->from }, v;
 	size_t		 len = 0, n = 0;
 	int		 rc;
 
-	if ((rc = mdb_cursor_open(txn, r->db->t[t], &cur)) != 0)
+	if ((rc = mdb_cursor_open(txn, r->db->t[w->t], &cur)) != 0)
 		return rc;
-	rc = mdb_cursor_get(cur, &k, &v, k.mv_size == 0 ? MDB_FIRST :
+	rc = mdb_cursor_get(cur, &k, &v, flen == 0 ? MDB_FIRST :
 	    MDB_SET_RANGE);
-	if (rc == 0 && k.mv_size == strlen(from) &&
-	    memcmp(k.mv_data, from, k.mv_size) == 0)
+	if (rc == 0 && k.mv_size == flen &&
+	    memcmp(k.mv_data, w->from, flen) == 0)
 		rc = mdb_cursor_get(cur, &k, &v, MDB_NEXT);
-	while (rc == 0 && n < PAGE_ROWS && k.mv_size >= prefix &&
-	    memcmp(k.mv_data, from, prefix) == 0 &&
-	    len + v.mv_size + (n + 1) * ROW_EXTRA <= PAGE_BYTES) {
+	for (; rc == 0 && n < w->limit && k.mv_size >= w->prefix &&
+	    memcmp(k.mv_data, w->from, w->prefix) == 0;
+	    rc = mdb_cursor_get(cur, &k, &v, MDB_NEXT)) {
+		if (!row_wanted(w, &v))
+			continue;
+		if (len + v.mv_size + (n + 1) * ROW_EXTRA > PAGE_BYTES)
+			break;
 		memcpy(r->row + len, v.mv_data, v.mv_size);
 		rows[n].data = r->row + len;
 		rows[n++].len = v.mv_size;
 		len += v.mv_size;
-		rc = mdb_cursor_get(cur, &k, &v, MDB_NEXT);
 	}
 	mdb_cursor_close(cur);
 	ret->v = rows;
@@ -285,8 +309,7 @@ rows_fill(struct replay *r, MDB_txn *txn, enum db_table t, const char *from,
 
 /* Answers with a page of rows: SANDBOX_PAGE and SESSION_PAGE are alike. */
 static int
-rows_answer(struct replay *r, const struct msg *msg, enum db_table t,
-    const char *from, size_t prefix)
+rows_answer(struct replay *r, uint32_t rid, const struct walk *w)
 {
 	struct wire_bin		 rows[PAGE_ROWS];
 	struct msg_sandbox_page	 boxes = { .rows = { NULL, 0 } };
@@ -295,24 +318,26 @@ rows_answer(struct replay *r, const struct msg *msg, enum db_table t,
 	int			 rc;
 
 	if ((txn = db_read(r->db)) == NULL)
-		return chan_error(r->apid, msg->rid, CODE_INTERNAL,
-		    "no memory");
-	rc = rows_fill(r, txn, t, from, prefix, rows, &boxes.rows);
+		return chan_error(r->apid, rid, CODE_INTERNAL, "no memory");
+	rc = rows_fill(r, txn, w, rows, &boxes.rows);
 	db_read_end(r->db);
 	if (rc != 0)
 		broken(rc);
-	if (t == T_SANDBOXES)
-		return chan_send(r->apid, MSG_SANDBOX_PAGE, msg->rid, &boxes,
-		    -1);
+	if (w->t == T_SANDBOXES)
+		return chan_send(r->apid, MSG_SANDBOX_PAGE, rid, &boxes, -1);
 	sessions.rows = boxes.rows;
-	return chan_send(r->apid, MSG_SESSION_PAGE, msg->rid, &sessions, -1);
+	return chan_send(r->apid, MSG_SESSION_PAGE, rid, &sessions, -1);
 }
 
 int
 replay_on_sandbox_list(struct replay *r, const struct msg *msg)
 {
-	return rows_answer(r, msg, T_SANDBOXES,
-	    msg->body.sandbox_list.after, 0);
+	const struct walk	w = {
+		.t = T_SANDBOXES, .from = msg->body.sandbox_list.after,
+		.limit = PAGE_ROWS,
+	};
+
+	return rows_answer(r, msg->rid, &w);
 }
 
 int
@@ -320,10 +345,14 @@ replay_on_session_rows(struct replay *r, const struct msg *msg)
 {
 	const struct msg_session_rows	*m = &msg->body.session_rows;
 	char				 from[2 * ULID_LEN + 1];
+	const struct walk		 w = {
+		.t = T_SESSIONS, .from = from, .prefix = ULID_LEN,
+		.limit = m->limit, .open_only = m->open_only != 0,
+	};
 
 	memcpy(from, m->sandbox, ULID_LEN);
 	memcpy(from + ULID_LEN, m->after, sizeof(m->after));
-	return rows_answer(r, msg, T_SESSIONS, from, ULID_LEN);
+	return rows_answer(r, msg->rid, &w);
 }
 
 /* The row with its evidence, encoded anew into r->row; 0: no such row. */

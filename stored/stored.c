@@ -64,10 +64,13 @@ static const struct confine_call stored_calls[] = {
 	{ .name = "flock" },		/* one stored per database */
 	/* the loop and what wakes it */
 	{ .name = "epoll_create1" }, { .name = "eventfd2" },
+	{ .name = "pipe2" },
 	/* one thread, and no process or namespace */
 	{ .name = "clone", .arg = 0, .cond = CC_MASKED, .value = THREAD_FLAGS,
 	    .mask = THREAD_FLAGS | CLONE_NEW_ANY },
-	{ .name = "getuid" }, { .name = "geteuid" },	/* libc */
+	/* libevent asks whether the environment is to be trusted */
+	{ .name = "getuid" }, { .name = "geteuid" }, { .name = "getgid" },
+	{ .name = "getegid" },
 };
 
 static const struct confine stored_confine = {
