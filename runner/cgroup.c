@@ -1,0 +1,234 @@
+/*
+ * cgroup.c: the sessions' cgroups, through descriptors of detached mounts.
+ *
+ * The v2 directory `sessions' is ours to make directories in, one per
+ * session; on a hybrid host a few v1 directories can be joined beside it.
+ * Names in here are ULIDs that were checked on arrival.
+ *
+ * Must never: follow a name from a peer, signal a process outside of sessions/.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner.h"
+#include "xmalloc.h"
+
+#define V1_MAX	(BOXFD_LAST - BOXFD_CGROUP1 + 1)
+#define NAME	(ULID_LEN + 32)
+
+static int	 sessions_fd = -1;	/* O_PATH */
+static int	 v1_procs[V1_MAX];	/* cgroup.procs, open for writing */
+static size_t	 v1_n;
+static int	 v1_memory = -1;	/* borrowed: BOXFD_CGROUP1 + n */
+static uint64_t	 v1_oom;		/* oom_kill when last looked at */
+static int	 no_peak;		/* memory.peak is not there */
+
+static uint64_t	v1_oom_kills(void);
+
+int
+cgroup_init(uint64_t v1)
+{
+	size_t	i;
+
+	if (v1 > V1_MAX) {
+		errno = EINVAL;
+		return -1;
+	}
+	sessions_fd = openat(BOXFD_CGROUP2, "sessions",
+	    O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (sessions_fd == -1)
+		return -1;
+	for (i = 0; i < v1; i++) {
+		v1_procs[i] = openat(BOXFD_CGROUP1 + (int)i, "cgroup.procs",
+		    O_WRONLY | O_CLOEXEC);
+		if (v1_procs[i] == -1)
+			return -1;
+		if (faccessat(BOXFD_CGROUP1 + (int)i, "memory.oom_control",
+		    R_OK, 0) == 0)
+			v1_memory = BOXFD_CGROUP1 + (int)i;
+	}
+	v1_n = (size_t)v1;
+	v1_oom = v1_oom_kills();
+	return 0;
+}
+
+static void
+join(char path[NAME], const char *sid, const char *file)
+{
+	memcpy(path, sid, ULID_LEN);
+	path[ULID_LEN] = '/';
+	(void)str_copy(path + ULID_LEN + 1, file, NAME - ULID_LEN - 1);
+}
+
+static int
+open_file(const char *sid, const char *file, int flags)
+{
+	char	path[NAME];
+
+	join(path, sid, file);
+	return openat(sessions_fd, path, flags | O_CLOEXEC);
+}
+
+int
+cgroup_make(const char *sid)
+{
+	return mkdirat(sessions_fd, sid, 0755);
+}
+
+/* v1 first: it asks that the uid has not changed yet.  In the child. */
+__attribute__((no_sanitize("address", "undefined"))) int
+cgroup_join(const char *sid)
+{
+	size_t	i;
+	int	fd;
+
+	for (i = 0; i < v1_n; i++)
+		if (write(v1_procs[i], "0", 1) != 1)
+			return -1;
+	if ((fd = open_file(sid, "cgroup.procs", O_WRONLY)) == -1)
+		return -1;
+	return write(fd, "0", 1) == 1 ? 0 : -1;
+}
+
+int
+cgroup_remove(const char *sid)
+{
+	if (unlinkat(sessions_fd, sid, AT_REMOVEDIR) == -1 && errno != ENOENT)
+		return -1;
+	return 0;
+}
+
+int
+cgroup_kill(const char *sid)
+{
+	auto_close int	fd = open_file(sid, "cgroup.kill", O_WRONLY);
+
+	return fd != -1 && write(fd, "1", 1) == 1 ? 0 : -1;
+}
+
+/* Calls fn for each process, with a number of the caller's. */
+static uint64_t
+each(const char *sid, void (*fn)(pid_t, int), int arg)
+{
+	auto_close int	 fd = open_file(sid, "cgroup.procs", O_RDONLY);
+	char		 buf[4096];
+	uint64_t	 n = 0, pid = 0;
+	ssize_t		 len, i;
+
+	while (fd != -1 && (len = read(fd, buf, sizeof(buf))) > 0)
+		for (i = 0; i < len; i++) {
+			if (buf[i] != '\n') {
+				pid = pid * 10 + (uint64_t)(buf[i] - '0');
+				continue;
+			}
+			n++;
+			if (fn != NULL && pid > 1)
+				fn((pid_t)pid, arg);
+			pid = 0;
+		}
+	return n;
+}
+
+static void
+signal_one(pid_t pid, int sig)
+{
+	(void)kill(pid, sig);		/* it may have gone meanwhile */
+}
+
+void
+cgroup_signal(const char *sid, int sig)
+{
+	(void)each(sid, signal_one, sig);
+}
+
+uint64_t
+cgroup_count(const char *sid)
+{
+	return each(sid, NULL, 0);
+}
+
+/* ---- memory ---------------------------------------------------------- */
+
+/* A file's text: at most one page of numbers. */
+static int
+read_text(int fd, char *buf, size_t size)
+{
+	ssize_t	n;
+
+	if (fd == -1 || (n = read(fd, buf, size - 1)) == -1)
+		return -1;
+	buf[n] = '\0';
+	return 0;
+}
+
+/* The number behind a word at the start of a line, or 0. */
+static uint64_t
+number_of(const char *text, const char *word)
+{
+	size_t	len = strlen(word);
+
+	for (; text != NULL; text = strchr(text, '\n')) {
+		if (*text == '\n')
+			text++;
+		if (strncmp(text, word, len) == 0 && text[len] == ' ')
+			return strtoull(text + len + 1, NULL, 10);
+	}
+	return 0;
+}
+
+uint64_t
+cgroup_peak(const char *sid)
+{
+	auto_close int	 fd = -1;
+	char		 buf[32];
+
+	if (no_peak)
+		return 0;
+	fd = open_file(sid, "memory.peak", O_RDONLY);
+	no_peak = fd == -1 && errno == ENOENT;
+	if (read_text(fd, buf, sizeof(buf)) == -1)
+		return 0;
+	return strtoull(buf, NULL, 10);
+}
+
+static uint64_t
+v1_oom_kills(void)
+{
+	auto_close int	 fd = -1;
+	char		 buf[256];
+
+	if (v1_memory == -1)
+		return 0;
+	fd = openat(v1_memory, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	if (read_text(fd, buf, sizeof(buf)) == -1)
+		return 0;
+	return number_of(buf, "oom_kill");
+}
+
+/*
+ * On v2 the session's own count.  On v1 all sessions share one, so that this
+ * says: someone was killed since the last look, and the caller knows of one
+ * that died of SIGKILL which nobody sent.
+ */
+int
+cgroup_oom(const char *sid)
+{
+	auto_close int	 fd = open_file(sid, "memory.events", O_RDONLY);
+	char		 buf[512];
+	uint64_t	 n;
+
+	if (read_text(fd, buf, sizeof(buf)) == 0)
+		return number_of(buf, "oom_kill") > 0;
+	n = v1_oom_kills();
+	if (n == v1_oom)
+		return 0;
+	v1_oom = n;
+	return 1;
+}

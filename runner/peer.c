@@ -1,0 +1,435 @@
+/*
+ * peer.c: who is connected: hosts on the control socket, wb on runner.sock.
+ *
+ * A host's connection starts in S_HELLO and is nobody until it has shown the
+ * token; then it is *the* host.  A peer is never freed in the middle of a
+ * handler: peer_end() marks it, the loop frees it when it turns.
+ *
+ * Must never: block in a send, read more from a peer than it takes back,
+ * let one peer's silence or noise cost another anything.
+ */
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner.h"
+#include "xmalloc.h"
+
+#define REQUESTS	16	/* of one peer before others get a turn */
+#define SNDBUF_WB	32768	/* the kernel doubles it */
+#define REST_MS		100
+
+static struct peers	 peers = TAILQ_HEAD_INITIALIZER(peers);
+static struct peer	*host;		/* borrowed: of peers, or NULL */
+static unsigned int	 nwb, nhello, nwaiters;
+static int		 any_dead;
+
+/* A listening socket; at rest for a moment when accept fails. */
+struct listener {
+	int		 fd;		/* -1: not there yet */
+	struct watch	 w;
+	struct timer	 rest;
+	void		(*accepted)(int);	/* takes the descriptor */
+};
+
+static void	on_control(int);
+static void	on_wb(int);
+
+static struct listener	 control_listener = { .fd = BOXFD_CONTROL,
+    .w.fd = -1, .accepted = on_control };
+static struct listener	 wb_listener = { .fd = -1, .w.fd = -1,
+    .accepted = on_wb };
+
+/* ---- listening ------------------------------------------------------- */
+
+static void	on_accept(void *, uint32_t);
+
+static void
+on_rest(void *arg)
+{
+	struct listener	*l = arg;
+
+	if (l->w.fd == -1 && loop_add(&l->w, l->fd, EPOLLIN, on_accept, l) ==
+	    -1)
+		timer_arm(&l->rest, REST_MS);
+}
+
+static void
+listener_open(struct listener *l)
+{
+	l->rest.fn = on_rest;
+	l->rest.arg = l;
+	if (l->fd != -1)
+		on_rest(l);
+}
+
+/* No descriptors left: a level-triggered socket would keep us spinning. */
+static void
+on_accept(void *arg, uint32_t events)
+{
+	struct listener	*l = arg;
+	int		 fd;
+
+	(void)events;
+	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd != -1) {
+		l->accepted(fd);
+		return;
+	}
+	if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR)
+		return;
+	loop_del(&l->w);
+	timer_arm(&l->rest, REST_MS);
+}
+
+struct peer *
+peer_host(void)
+{
+	return host != NULL && !host->dead ? host : NULL;
+}
+
+int
+peer_is_host(const struct peer *p)
+{
+	return p == host;
+}
+
+void
+peer_set_host(struct peer *p)
+{
+	timer_stop(&p->hello);
+	nhello--;
+	p->ch.state = S_GO;
+	host = p;
+}
+
+/* Whether the other end is still held by anyone. */
+int
+peer_alive(const struct peer *p)
+{
+	struct pollfd	pfd = { .fd = p->ch.fd };
+
+	return !p->dead && poll(&pfd, 1, 0) == 0;
+}
+
+/* ---- sending --------------------------------------------------------- */
+
+static size_t
+peer_high(const struct peer *p)
+{
+	return p->ch.peer == A_APID ? PEER_HIGH : 1;
+}
+
+int
+peer_full(const struct peer *p)
+{
+	return p->dead || p->ch.queued >= peer_high(p);
+}
+
+static void
+peer_update(struct peer *p)
+{
+	uint32_t	ev = 0;
+
+	if (p->dead)
+		return;
+	if (!peer_full(p))
+		ev |= EPOLLIN;
+	if (chan_pending(&p->ch))
+		ev |= EPOLLOUT;
+	if (ev == p->events)
+		return;
+	p->events = ev;
+	if (loop_mod(&p->w, ev) == -1)
+		peer_end(p);
+}
+
+void
+peer_end(struct peer *p)
+{
+	if (p->dead)
+		return;
+	p->dead = 1;
+	any_dead = 1;
+	loop_del(&p->w);
+}
+
+static void
+peer_sent(struct peer *p, int r)
+{
+	if (r == -1 && errno == EINVAL) {
+		/* never the peer's doing: say so, it must not wait for ever */
+		runner_log("answer: %s", p->ch.why);
+		r = 0;
+	}
+	if (r == -1)
+		peer_end(p);
+	else
+		peer_update(p);
+}
+
+void
+peer_send(struct peer *p, unsigned int type, uint32_t rid, const void *body)
+{
+	int	r;
+
+	if (p->dead)
+		return;
+	r = chan_send(&p->ch, type, rid, body, -1);
+	if (r == -1 && errno == EINVAL && rid != 0)
+		(void)chan_error(&p->ch, rid, CODE_INTERNAL, "%s", p->ch.why);
+	peer_sent(p, r);
+}
+
+void
+peer_ok(struct peer *p, uint32_t rid)
+{
+	struct msg_ok	ok = { 0 };
+
+	peer_send(p, MSG_OK, rid, &ok);
+}
+
+void
+peer_error(struct peer *p, uint32_t rid, unsigned int code, const char *fmt,
+    ...)
+{
+	char	detail[256];
+	va_list	ap;
+
+	if (p->dead)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(detail, sizeof(detail), fmt, ap);	/* cut is fine */
+	va_end(ap);
+	peer_sent(p, chan_error(&p->ch, rid, code, "%s", detail));
+}
+
+/* ---- waiting --------------------------------------------------------- */
+
+struct waiter *
+waiter_new(struct peer *p, struct session *s, enum waiter_kind kind,
+    uint32_t rid)
+{
+	struct waiter	*w = NULL;
+
+	if (nwaiters < PEER_WAITERS &&
+	    (s == NULL || s->nwaiters < SESSION_WAITERS))
+		w = calloc(1, sizeof(*w));
+	if (w == NULL) {
+		peer_error(p, rid, CODE_TOO_MANY, "too many requests wait");
+		return NULL;
+	}
+	w->peer = p;
+	w->session = s;
+	w->kind = kind;
+	w->rid = rid;
+	TAILQ_INSERT_TAIL(&p->waiters, w, in_peer);
+	if (s != NULL) {
+		TAILQ_INSERT_TAIL(&s->waiters, w, in_session);
+		s->nwaiters++;
+	}
+	nwaiters++;
+	return w;
+}
+
+void
+waiter_free(struct waiter *w)
+{
+	TAILQ_REMOVE(&w->peer->waiters, w, in_peer);
+	if (w->session != NULL) {
+		TAILQ_REMOVE(&w->session->waiters, w, in_session);
+		w->session->nwaiters--;
+		if (w->attached)
+			output_unread(w->session);
+	}
+	nwaiters--;
+	free(w);
+}
+
+/* ---- coming and going ------------------------------------------------ */
+
+static void
+peer_free(struct peer *p)
+{
+	struct waiter	*w;
+
+	TAILQ_REMOVE(&peers, p, entry);
+	while ((w = TAILQ_FIRST(&p->waiters)) != NULL)
+		waiter_free(w);
+	if (p == host)
+		host = NULL;
+	if (p->ch.peer == A_WB)
+		nwb--;
+	else if (p->ch.state == S_HELLO)
+		nhello--;
+	if (nwb == PEERS_WB - 1)
+		listener_open(&wb_listener);
+	timer_stop(&p->hello);
+	loop_del(&p->w);
+	chan_close(&p->ch);
+	free(p);
+}
+
+void
+peer_reap(void)
+{
+	struct peer	*p, *next;
+
+	if (!any_dead)
+		return;
+	any_dead = 0;
+	for (p = TAILQ_FIRST(&peers); p != NULL; p = next) {
+		next = TAILQ_NEXT(p, entry);
+		if (p->dead)
+			peer_free(p);
+	}
+}
+
+static void
+peer_read(struct peer *p)
+{
+	struct msg	m;
+	int		i, r;
+
+	for (i = 0; i < REQUESTS && !peer_full(p); i++) {
+		if ((r = chan_recv(&p->ch, &m)) == 0)
+			return;
+		if (r == 1) {
+			host_handle(p, &m);
+			continue;
+		}
+		if (errno == EBADMSG)
+			runner_log("%s: %s", p->ch.peer == A_APID ? "host" :
+			    "wb", p->ch.why);
+		peer_end(p);
+	}
+}
+
+static void
+on_peer(void *arg, uint32_t events)
+{
+	struct peer	*p = arg;
+
+	if (events & EPOLLOUT) {
+		if (chan_flush(&p->ch) == -1)
+			peer_end(p);
+		else if (!peer_full(p))
+			output_serve_peer(p);
+	}
+	if (!p->dead && (events & EPOLLIN))
+		peer_read(p);
+	else if (events & (EPOLLHUP | EPOLLERR))
+		peer_end(p);
+	peer_update(p);
+}
+
+static void
+on_hello_late(void *arg)
+{
+	peer_end(arg);
+}
+
+static struct peer *
+peer_new(int fd, unsigned int who, unsigned int state)
+{
+	struct peer	*p;
+
+	if ((p = calloc(1, sizeof(*p))) == NULL) {
+		fd_close(&fd);
+		return NULL;
+	}
+	chan_init(&p->ch, fd, A_RUNNER, who, state);
+	TAILQ_INIT(&p->waiters);
+	p->hello.fn = on_hello_late;
+	p->hello.arg = p;
+	p->events = EPOLLIN;
+	if (loop_add(&p->w, fd, EPOLLIN, on_peer, p) == -1) {
+		chan_close(&p->ch);
+		free(p);
+		return NULL;
+	}
+	TAILQ_INSERT_TAIL(&peers, p, entry);
+	return p;
+}
+
+static void
+on_control(int fd)
+{
+	struct peer	*p;
+
+	if (nhello >= PEERS_HELLO) {
+		fd_close(&fd);
+		return;
+	}
+	if ((p = peer_new(fd, A_APID, S_HELLO)) == NULL)
+		return;
+	nhello++;
+	timer_arm(&p->hello, HELLO_MS);
+}
+
+static void
+on_wb(int fd)
+{
+	struct ucred	 uc;
+	socklen_t	 len = sizeof(uc);
+	struct peer	*p;
+	int		 size = SNDBUF_WB;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &uc, &len) == -1 ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) == -1) {
+		fd_close(&fd);
+		return;
+	}
+	if ((p = peer_new(fd, A_WB, S_RUN)) == NULL)
+		return;
+	p->uid = uc.uid;
+	p->gid = uc.gid;
+	if (++nwb == PEERS_WB)
+		loop_del(&wb_listener.w);	/* the others wait in the queue */
+}
+
+int
+peer_init(void)
+{
+	int	v;
+	socklen_t len = sizeof(v);
+
+	/* not ours to make: it has to be what privd promised */
+	if (getsockopt(BOXFD_CONTROL, SOL_SOCKET, SO_ACCEPTCONN, &v, &len) ==
+	    -1)
+		return -1;
+	listener_open(&control_listener);
+	return 0;
+}
+
+/* Any uid of the box may connect; what it may do goes by that uid. */
+int
+peer_listen_wb(void)
+{
+	struct sockaddr_un	 un = { .sun_family = AF_UNIX };
+	auto_close int		 fd = -1;
+
+	_Static_assert(sizeof(BOX_SOCK) <= sizeof(un.sun_path), "path");
+	memcpy(un.sun_path, BOX_SOCK, sizeof(BOX_SOCK));
+	if (mkdir(BOX_RUN, 0755) == -1 && errno != EEXIST)
+		return -1;
+	if (unlink(BOX_SOCK) == -1 && errno != ENOENT)
+		return -1;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd == -1 ||
+	    bind(fd, (struct sockaddr *)&un, sizeof(un)) == -1 ||
+	    chmod(BOX_SOCK, 0666) == -1 || listen(fd, PEERS_WB) == -1)
+		return -1;
+	wb_listener.fd = steal_fd(&fd);
+	listener_open(&wb_listener);
+	return 0;
+}

@@ -1,0 +1,310 @@
+/*
+ * ring.c: what sessions have written, in memory.
+ *
+ * A ring is a list of blocks of 64 KiB, in each of which chunks stand one
+ * behind the other, a word of length and stream before each.  Numbers are
+ * not stored: a block knows the number of its first chunk.  Blocks come from
+ * anonymous mappings that grow a MiB at a time and are never unmapped; what
+ * a block no longer holds goes back to the kernel page by page, but for a
+ * few blocks that are kept warm.  What counts is pages that were written to:
+ * a session that says "ok" costs one.
+ *
+ * This file is mechanism: who has to drop what is decided in output.c.
+ */
+#include <sys/mman.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runner.h"
+
+#define BLOCK		65536U
+#define EXTENT		16U		/* blocks */
+#define HEAD		sizeof(uint32_t)
+#define ROOM_MIN	4096U		/* less room than this: next block */
+#define WARM		2U		/* free blocks whose pages we keep */
+#define STREAM_SHIFT	24
+#define LEN_MASK	0xffffffU
+
+struct ring_block {
+	TAILQ_ENTRY(ring_block)	 entry;
+	uint8_t			*data;		/* BLOCK bytes */
+	uint64_t		 seq;		/* of its first chunk */
+	uint64_t		 start;		/* bytes of output before it */
+	uint64_t		 count;		/* chunks */
+	uint32_t		 used;		/* bytes, heads included */
+	uint32_t		 dirty;		/* pages that may be resident */
+};
+
+static struct ring_blocks	 spare = TAILQ_HEAD_INITIALIZER(spare);
+static size_t			 warm;		/* of spare, at its head */
+static size_t			 total;		/* pages of all rings */
+static size_t			 limit = BOX_RING / RING_PAGE;
+
+void
+ring_limit(size_t bytes)
+{
+	limit = bytes / RING_PAGE;
+}
+
+size_t
+ring_bound(void)
+{
+	return limit * RING_PAGE;
+}
+
+int
+ring_fits(size_t pages)
+{
+	return pages <= limit && total <= limit - pages;
+}
+
+void
+ring_init(struct ring *r)
+{
+	memset(r, 0, sizeof(*r));
+	TAILQ_INIT(&r->blocks);
+}
+
+static size_t
+pages_of(size_t bytes)
+{
+	return (bytes + RING_PAGE - 1) / RING_PAGE;
+}
+
+/* ---- blocks --------------------------------------------------------- */
+
+static int
+extent_new(void)
+{
+	struct ring_block	*b;
+	uint8_t			*p;
+	unsigned int		 i;
+
+	if ((b = calloc(EXTENT, sizeof(*b))) == NULL)
+		return -1;
+	p = mmap(NULL, EXTENT * BLOCK, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED) {
+		free(b);
+		return -1;
+	}
+	/* a huge page would hold 2 MiB for one line; kernels without: fine */
+	(void)madvise(p, EXTENT * BLOCK, MADV_NOHUGEPAGE);
+	for (i = 0; i < EXTENT; i++) {
+		b[i].data = p + (size_t)i * BLOCK;
+		TAILQ_INSERT_TAIL(&spare, &b[i], entry);
+	}
+	return 0;
+}
+
+static struct ring_block *
+block_get(void)
+{
+	struct ring_block	*b;
+
+	if (TAILQ_EMPTY(&spare) && extent_new() == -1)
+		return NULL;
+	b = TAILQ_FIRST(&spare);
+	TAILQ_REMOVE(&spare, b, entry);
+	if (warm > 0)
+		warm--;
+	b->used = 0;
+	b->count = 0;
+	return b;
+}
+
+static void
+block_put(struct ring_block *b)
+{
+	if (warm < WARM) {
+		warm++;
+		TAILQ_INSERT_HEAD(&spare, b, entry);
+		return;
+	}
+	/* cannot fail on a mapping of our own; then it is only resident */
+	(void)madvise(b->data, b->dirty * RING_PAGE, MADV_DONTNEED);
+	b->dirty = 0;
+	TAILQ_INSERT_TAIL(&spare, b, entry);
+}
+
+/* ---- writing -------------------------------------------------------- */
+
+/* The block that the next chunk goes to, or NULL: a new one. */
+static struct ring_block *
+block_last(const struct ring *r)
+{
+	struct ring_block	*b = TAILQ_LAST(&r->blocks, ring_blocks);
+
+	return b == NULL || BLOCK - b->used < HEAD + ROOM_MIN ? NULL : b;
+}
+
+static size_t
+room_of(const struct ring_block *b)
+{
+	size_t	n = BLOCK - b->used - HEAD;
+
+	return n > CHUNK_MAX ? CHUNK_MAX : n;
+}
+
+size_t
+ring_want(const struct ring *r)
+{
+	const struct ring_block	*b = block_last(r);
+
+	if (b == NULL)
+		return pages_of(HEAD + CHUNK_MAX);
+	return pages_of(b->used + HEAD + room_of(b)) - pages_of(b->used);
+}
+
+uint8_t *
+ring_room(struct ring *r, size_t *ret_len)
+{
+	struct ring_block	*b = block_last(r);
+
+	if (b == NULL) {
+		if ((b = block_get()) == NULL)
+			return NULL;
+		b->seq = r->last_seq + 1;
+		b->start = r->bytes;
+		TAILQ_INSERT_TAIL(&r->blocks, b, entry);
+	}
+	*ret_len = room_of(b);
+	return b->data + b->used + HEAD;
+}
+
+void
+ring_commit(struct ring *r, unsigned int stream, size_t len)
+{
+	struct ring_block	*b = TAILQ_LAST(&r->blocks, ring_blocks);
+	uint32_t		 head = (uint32_t)len | stream << STREAM_SHIFT;
+	size_t			 before = pages_of(b->used), now;
+
+	memcpy(b->data + b->used, &head, HEAD);
+	b->used += (uint32_t)(HEAD + ((len + HEAD - 1) & ~(HEAD - 1)));
+	b->count++;
+	now = pages_of(b->used);
+	if (now > b->dirty)
+		b->dirty = (uint32_t)now;
+	r->pages += now - before;
+	total += now - before;
+	r->last_seq++;
+	r->bytes += len;
+}
+
+void
+ring_trim(struct ring *r)
+{
+	struct ring_block	*b = TAILQ_LAST(&r->blocks, ring_blocks);
+
+	if (b == NULL || b->count > 0)
+		return;
+	TAILQ_REMOVE(&r->blocks, b, entry);
+	block_put(b);
+}
+
+/* ---- reading -------------------------------------------------------- */
+
+uint64_t
+ring_first(const struct ring *r)
+{
+	const struct ring_block	*b = TAILQ_FIRST(&r->blocks);
+
+	return b == NULL || b->count == 0 ? r->last_seq + 1 : b->seq;
+}
+
+uint64_t
+ring_start(const struct ring *r)
+{
+	const struct ring_block	*b = TAILQ_FIRST(&r->blocks);
+
+	return b == NULL || b->count == 0 ? r->bytes : b->start;
+}
+
+uint64_t
+ring_oldest(const struct ring *r)
+{
+	const struct ring_block	*b = TAILQ_FIRST(&r->blocks);
+
+	return b == NULL ? 0 : b->seq + b->count - 1;
+}
+
+size_t
+ring_after(const struct ring *r, uint64_t seq)
+{
+	const struct ring_block	*b;
+	size_t			 pages = 0;
+
+	TAILQ_FOREACH_REVERSE(b, &r->blocks, ring_blocks, entry) {
+		if (b->seq + b->count <= seq + 1)
+			break;
+		pages += pages_of(b->used);
+	}
+	return pages * RING_PAGE;
+}
+
+/* Puts the cursor on a chunk at or before seq. */
+static void
+ring_seek(struct ring *r, uint64_t seq)
+{
+	struct ring_block	*b;
+
+	if (r->cur != NULL && r->cur_seq <= seq &&
+	    seq < r->cur->seq + r->cur->count)
+		return;
+	TAILQ_FOREACH_REVERSE(b, &r->blocks, ring_blocks, entry)
+		if (b->seq <= seq)
+			break;
+	r->cur = b;
+	r->cur_off = 0;
+	r->cur_seq = b->seq;
+	r->cur_start = b->start;
+}
+
+int
+ring_find(struct ring *r, uint64_t seq, struct chunk *ret)
+{
+	uint32_t	head;
+
+	if (seq < ring_first(r) || seq > r->last_seq)
+		return -1;
+	ring_seek(r, seq);
+	for (;;) {
+		memcpy(&head, r->cur->data + r->cur_off, HEAD);
+		if (r->cur_seq == seq)
+			break;
+		r->cur_off += (uint32_t)(HEAD +
+		    (((head & LEN_MASK) + HEAD - 1) & ~(HEAD - 1)));
+		r->cur_start += head & LEN_MASK;
+		r->cur_seq++;
+	}
+	ret->data = r->cur->data + r->cur_off + HEAD;
+	ret->len = head & LEN_MASK;
+	ret->stream = head >> STREAM_SHIFT;
+	ret->seq = seq;
+	ret->end = r->cur_start + ret->len;
+	return 0;
+}
+
+/* ---- forgetting ----------------------------------------------------- */
+
+void
+ring_drop(struct ring *r)
+{
+	struct ring_block	*b = TAILQ_FIRST(&r->blocks);
+
+	TAILQ_REMOVE(&r->blocks, b, entry);
+	r->pages -= pages_of(b->used);
+	total -= pages_of(b->used);
+	if (r->cur == b)
+		r->cur = NULL;
+	block_put(b);
+}
+
+void
+ring_free(struct ring *r)
+{
+	while (!TAILQ_EMPTY(&r->blocks))
+		ring_drop(r);
+}

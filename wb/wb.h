@@ -1,0 +1,42 @@
+/*
+ * wb: the agent's command, in the box.  Talks to pid 1 through BOX_SOCK, as
+ * whoever calls it: nothing here has a right of its own.
+ *
+ * A command is one file with one struct command, listed in wb.c.
+ */
+#ifndef WB_H
+#define WB_H
+
+#include "chan.h"
+
+#define EXIT_WB		125	/* our own failure */
+#define EXIT_CANNOT	126	/* the command cannot run */
+#define EXIT_MISSING	127	/* the command was not found */
+#define EXIT_SIGNAL	128	/* + n: it died of signal n */
+
+struct command {
+	const char	*name;
+	const char	*usage;		/* behind "wb name" */
+	const char	*help;		/* one line */
+	/* argv[0] is the name; the exit code */
+	int		(*run)(int argc, char **argv);
+};
+
+extern const struct command	cmd_help, cmd_run, cmd_status;
+extern const struct command	*const commands[];	/* NULL at the end */
+
+/* Connects, or says why not and exits. */
+void	wb_connect(struct chan *);
+/*
+ * Asks and waits for the answer of that type; an error is said, and its code
+ * put into the exit code that it means.  0, or that exit code.
+ */
+int	wb_call(struct chan *, unsigned int type, const void *body,
+	    unsigned int answer, struct msg *ret);
+/* Says what an ERROR answer says; the exit code that it means. */
+int	wb_refused(const struct msg_error *);
+/* Says it on stderr; returns EXIT_WB. */
+int	wb_fail(const char *, ...) __attribute__((format(printf, 1, 2)));
+int	wb_usage(const struct command *);
+
+#endif
