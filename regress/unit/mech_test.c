@@ -1,0 +1,881 @@
+/*
+ * mech_test: the mechanics of a box (privd/box.h) against the kernel, with
+ * mech_probe in the runner's place.  Root only; a private state directory,
+ * a private cgroup name, no daemon.
+ */
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "box.h"
+#include "ulid.h"
+#include "xmalloc.h"
+
+#ifndef MECH_PROBE
+#define MECH_PROBE	WB_TOP_BUILDDIR "/regress/mech_probe"
+#endif
+
+static char		state[64], cgname[32];
+static struct conf	conf;
+
+/* One box of a test. */
+struct tbox {
+	char		 id[ULID_LEN + 1];
+	struct box_ask	 ask;
+	struct box_run	 run;
+	int		 netns, conn;
+	char		 why[512];
+};
+
+/* ---- small helpers ---------------------------------------------------- */
+
+static void __attribute__((format(printf, 1, 2)))
+sh(const char *fmt, ...)
+{
+	char	*cmd;
+	va_list	 ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&cmd, fmt, ap) == -1)
+		abort();
+	va_end(ap);
+	if (system(cmd) != 0) {	/* also outside of a test */
+		(void)fprintf(stderr, "failed: %s\n", cmd);
+		abort();
+	}
+	free(cmd);
+}
+
+/* Until fd is ready; the test's own timeout is the only clock. */
+static void
+wait_fd(int fd, short events)
+{
+	struct pollfd	 p = { .fd = fd, .events = events };
+
+	ck_assert_int_eq(poll(&p, 1, 30000), 1);
+}
+
+static void
+reap(int pidfd)
+{
+	siginfo_t	 si;
+
+	wait_fd(pidfd, POLLIN);
+	ck_assert_int_eq(waitid(P_PIDFD, (id_t)pidfd, &si, WEXITED), 0);
+}
+
+static int
+netns_new(void)
+{
+	int	 self = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), fd;
+
+	ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+	fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(setns(self, CLONE_NEWNET), 0);
+	(void)close(self);
+	return fd;
+}
+
+static int
+box_start(struct tbox *b, unsigned int slot)
+{
+	static const uint8_t	 nonce[BOX_NONCE] = { 7 };
+	ssize_t			 n;
+
+	memset(b, 0, sizeof(*b));
+	ulid_new(b->id);
+	b->conn = -1;
+	b->ask = (struct box_ask){ .id = b->id, .name = "demo",
+	    .rootfs = "mini", .limits = { 128 << 20, 1000, 256 },
+	    .uid = box_uid(slot) };
+	b->netns = netns_new();
+	if (box_launch(&b->ask, b->netns, nonce, &b->run) == -1) {
+		(void)str_copy(b->why, box_error(), sizeof(b->why));
+		b->run.pidfd = -1;
+		return -1;
+	}
+	wait_fd(b->run.ready_fd, POLLIN);
+	n = read(b->run.ready_fd, b->why, sizeof(b->why) - 1);
+	b->why[n > 0 ? n : 0] = '\0';
+	return n == 0 ? 0 : -1;
+}
+
+static void
+box_up(struct tbox *b, unsigned int slot)
+{
+	ck_assert_msg(box_start(b, slot) == 0, "%s", b->why);
+	b->conn = box_connect(b->id, b->ask.uid, b->run.pidfd);
+	ck_assert_msg(b->conn != -1, "%s", box_error());
+	ck_assert_int_eq(fcntl(b->conn, F_SETFL, 0), 0);
+}
+
+static const char *
+ask(struct tbox *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static const char *
+ask(struct tbox *b, const char *fmt, ...)
+{
+	static char	 buf[65536];
+	char		*cmd;
+	va_list		 ap;
+	ssize_t		 n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&cmd, fmt, ap);
+	va_end(ap);
+	ck_assert_int_eq(send(b->conn, cmd, (size_t)n, 0), n);
+	n = recv(b->conn, buf, sizeof(buf) - 1, 0);
+	ck_assert_msg(n > 0, "no answer to: %s", cmd);
+	buf[n] = '\0';
+	free(cmd);
+	return buf;
+}
+
+/* A shell command in the box succeeds, or fails, and says so. */
+#define box_sh_ok(b, ...) do {						\
+	const char *r_ = ask(b, "sh " __VA_ARGS__);			\
+	ck_assert_msg(strncmp(r_, "0\n", 2) == 0, "%s", r_);		\
+} while (0)
+#define box_sh_fails(b, ...) do {					\
+	const char *r_ = ask(b, "sh " __VA_ARGS__);			\
+	ck_assert_msg(strncmp(r_, "0\n", 2) != 0, "%s", r_);		\
+} while (0)
+
+/* errno of a system call made in the box; -1: it worked; -2: killed. */
+static int
+call(struct tbox *b, long nr, unsigned long a0, unsigned long a1,
+    unsigned long a2, unsigned long a3)
+{
+	const char	*r;
+	long		 ret;
+	int		 st, err;
+
+	r = ask(b, "call %ld %lu %lu %lu %lu", nr, a0, a1, a2, a3);
+	if (sscanf(r, "%d\n%ld %d", &st, &ret, &err) != 3)
+		return -2;
+	return ret == -1 ? err : -1;
+}
+
+static void
+box_down(struct tbox *b)
+{
+	int	 ev, t, n;
+
+	(void)close(b->conn);
+	ck_assert_int_eq(cgroup_kill(b->id), 0);
+	if (b->run.pidfd != -1)
+		reap(b->run.pidfd);
+	if ((ev = cgroup_events(b->id)) != -1) {
+		while ((n = cgroup_populated(ev)) == 1)
+			wait_fd(ev, POLLPRI);
+		ck_assert_int_eq(n, 0);
+		(void)close(ev);
+	}
+	while (cgroup_remove(b->id) == -1)
+		ck_assert_msg(errno == EAGAIN, "%s", box_error());
+	ck_assert_msg((t = tree_remove(b->id)) != -1, "%s", box_error());
+	reap(t);
+	ck_assert_int_eq(tree_removed(b->id), 0);
+	(void)close(t);
+	(void)close(b->netns);
+	if (b->run.pidfd != -1) {
+		(void)close(b->run.pidfd);
+		(void)close(b->run.ready_fd);
+		(void)close(b->run.log_fd);
+	}
+}
+
+/* ---- fixture ----------------------------------------------------------- */
+
+static void
+runtime_install(void)
+{
+	sh("rm -rf %s/runtime && mkdir %s/runtime && cp " MECH_PROBE
+	    " %s/runtime/runner && cp " MECH_PROBE " %s/runtime/wb && "
+	    "cd %s/runtime && sha256sum runner wb >SHA256SUMS", state, state,
+	    state, state, state);
+}
+
+static void
+world(void)
+{
+	(void)snprintf(state, sizeof(state), "/tmp/wb-mech.%d", getpid());
+	(void)snprintf(cgname, sizeof(cgname), "wb-mech-%d", getpid());
+	sh("mkdir -m 755 %s && cd %s && mkdir -p rootfs/mini/bin "
+	    "rootfs/mini/etc rootfs/mini/lower/sub && cd rootfs/mini && "
+	    "cp $(command -v busybox) bin/busybox && echo secret >lower/file"
+	    " && echo x >etc/resolv.conf && mknod -m 666 node c 1 3 && "
+	    "for a in sh cat id ls mkdir mv rm ln touch echo stat mknod "
+	    "mkfifo mount umount chown chmod hostname df wc head grep dd "
+	    "seq; do ln -s busybox bin/$a; done && "
+	    "ln -s mini ../default && ln -s /etc ../evil", state, state);
+	runtime_install();
+	(void)str_copy(conf.state_dir, state, sizeof(conf.state_dir));
+	(void)str_copy(conf.cgroup, cgname, sizeof(conf.cgroup));
+	conf.uid_base = 0x71000000;
+	conf.max_boxes = 64;
+}
+
+static void
+world_end(void)
+{
+	/* What a failed test left is killed, and gone when rmdir works. */
+	sh("find /sys/fs/cgroup -path '*/%s/cgroup.kill' | "
+	    "while read f; do echo 1 >$f; done; i=0; until "
+	    "find /sys/fs/cgroup -depth -type d -path '*/%s*' -exec rmdir "
+	    "{} + 2>/dev/null || test $((i += 1)) = 1000; do :; done",
+	    cgname, cgname);
+	sh("rm -rf --one-file-system %s", state);
+}
+
+static void
+init(void)
+{
+	ck_assert_msg(box_init(&conf) == 0, "%s", box_error());
+}
+
+/* ---- the box -------------------------------------------------------------- */
+
+START_TEST(test_facts)
+{
+	static struct msg_box_facts_are	 host;
+	struct row_facts		 in, out;
+	struct tbox			 b;
+	uint8_t				 buf[32768];
+	ssize_t				 n;
+	const char			*v;
+	int				 other;
+
+	box_up(&b, 3);
+	ck_assert_msg(box_facts(&b.ask, b.run.pidfd, b.netns, &host) == 0,
+	    "%s", box_error());
+	ck_assert_str_eq(host.verdict, "");
+	ck_assert_str_eq(host.runtime, runtime_hash());
+	/* The same code on both sides, the same answer. */
+	ck_assert_int_eq(send(b.conn, "facts", 5, 0), 5);
+	n = recv(b.conn, buf, sizeof(buf), 0);
+	ck_assert_int_eq(wire_decode(&wire_row_facts, buf, (size_t)n, &in),
+	    0);
+	memset(&out, 0, sizeof(out));
+	memcpy(&out, &host, offsetof(struct row_facts, wire_end));
+	v = wire_differs(&wire_row_facts, &in, &out);
+	ck_assert_msg(v == NULL, "%s differs", v);
+	/* What is not as asked is told by name. */
+	other = netns_new();
+	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, other, &host), 0);
+	ck_assert_str_eq(host.verdict, "ns_net");
+	(void)close(other);
+	b.ask.limits.pids++;
+	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, &host), 0);
+	ck_assert_str_eq(host.verdict, "pids");
+	ck_assert_int_eq((int)host.pids, 256);
+	b.ask.limits.pids--;
+	b.ask.uid += BOX_IDS;
+	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, &host), 0);
+	ck_assert_str_eq(host.verdict, "uid_map");
+	box_down(&b);
+}
+END_TEST
+
+START_TEST(test_nothing_of_the_host)
+{
+	struct tbox	 b;
+	const char	*r;
+
+	box_up(&b, 0);
+	r = ask(&b, "sh cat /proc/1/mountinfo /proc/self/mountinfo");
+	ck_assert_msg(strstr(r, state) == NULL && strstr(r, "/dev/vd") ==
+	    NULL && strstr(r, "shared:") == NULL && strstr(r, "master:") ==
+	    NULL, "%s", r);
+	/* Neither descriptors nor names lead out. */
+	ck_assert_str_eq(ask(&b, "dotdot 5"), "2");
+	box_sh_ok(&b, "test $(hostname) = demo && test $(id -u) = 0");
+	box_sh_ok(&b, "test \"$(cat /etc/hostname)\" = demo && grep -q "
+	    "198.19.255.3 /etc/resolv.conf && grep -q localhost /etc/hosts"
+	    " && test $(cat /etc/machine-id | wc -c) = 33");
+	box_sh_ok(&b, "test ! -e /sys/kernel && test ! -s /proc/kallsyms && "
+	    "test ! -s /proc/keys && test ! -s /proc/cmdline");
+	box_sh_fails(&b, "cat /proc/1/environ");
+	box_sh_fails(&b, "cat /proc/1/maps");
+	box_sh_fails(&b, "ls /proc/1/root/");
+	box_sh_fails(&b, "ls /proc/1/fd/");
+	box_sh_fails(&b, "cat /opt/workbox/runner");
+	box_sh_fails(&b, "echo 1 >/opt/workbox/wb");
+	box_sh_fails(&b, "echo 1000 >/proc/1/oom_score_adj");
+	box_sh_fails(&b, "echo 19 >/proc/1/autogroup");
+	box_sh_fails(&b, "echo x >/proc/sys/kernel/core_pattern");
+	box_sh_fails(&b, "echo x >/proc/sys/net/ipv4/ip_forward");
+	box_sh_fails(&b, "echo b >/proc/sysrq-trigger");
+	box_down(&b);
+}
+END_TEST
+
+/* The control of `dotdot 5': a descriptor of the host's mount is a way out. */
+START_TEST(test_dotdot_control)
+{
+	pid_t	 pid;
+	int	 st, fd;
+
+	if ((pid = fork()) == 0) {
+		fd = open("/sys/fs/cgroup", O_PATH | O_DIRECTORY);
+		if (fd == -1 || chroot(state) == -1 || chdir("/") == -1)
+			_exit(2);
+		_exit(openat(fd, "../../../../etc/hostname", O_RDONLY) == -1);
+	}
+	ck_assert_int_eq(waitpid(pid, &st, 0), pid);
+	ck_assert_int_eq(st, 0);
+}
+END_TEST
+
+START_TEST(test_files)
+{
+	struct tbox	 b;
+	struct stat	 sb;
+	char		 path[256];
+
+	box_up(&b, 1);
+	/* The rootfs is root's, whole, and not written to. */
+	box_sh_ok(&b, "test \"$(stat -c %%u:%%g /lower/file)\" = 0:0");
+	box_sh_ok(&b, "echo more >>/lower/file && rm /lower/sub -r && "
+	    "mv /lower /moved && grep -q more /moved/file");
+	sh("grep -q secret %s/rootfs/mini/lower/file && "
+	    "! grep -q more %s/rootfs/mini/lower/file", state, state);
+	/* What it makes is its own on the host, whatever it says. */
+	box_sh_ok(&b, "cp() { cat /bin/busybox >$2; }; cp x /suid && "
+	    "chown 1000:1000 /suid && chmod 6755 /suid");
+	(void)snprintf(path, sizeof(path), "%s/sandboxes/%s/upper/suid",
+	    state, b.id);
+	ck_assert_int_eq(lstat(path, &sb), 0);
+	ck_assert_uint_eq(sb.st_uid, b.ask.uid + 1000);
+	box_sh_fails(&b, "chown 70000 /suid");
+	/* No device: neither made nor found. */
+	box_sh_fails(&b, "mknod /tmp/n c 1 3");
+	box_sh_fails(&b, "mknod /n b 8 0");
+	box_sh_fails(&b, "mknod /tmp/n c 0 0");
+	box_sh_fails(&b, "cat /node");
+	box_sh_ok(&b, "mkfifo /tmp/f && cat /dev/null && head -c 9 "
+	    "/dev/urandom >/dev/null && test -c /dev/ptmx -a -c /dev/tty");
+	/* Mounts are locked. */
+	box_sh_fails(&b, "umount /proc/sys");
+	box_sh_fails(&b, "mount -t tmpfs x /tmp");
+	/* Bounded, and charged to the box. */
+	box_sh_fails(&b, "dd if=/dev/zero of=/dev/shm/x bs=1M count=100");
+	box_down(&b);
+}
+END_TEST
+
+/* ---- system calls ----------------------------------------------------------- */
+
+static const char lists_eperm[] =
+#define F_EPERM(n) n " "
+#include "filter.def"
+    "";
+static const char lists_enosys[] =
+#define F_ENOSYS(n) n " "
+#include "filter.def"
+    "";
+static const char lists_allow[] =
+#define F_ALLOW(n) n " "
+#include "filter.def"
+    "";
+
+/* The next call of a list that this machine has; its number or -1. */
+static int
+next_call(const char **p, char name[64])
+{
+	char	*colon;
+	size_t	 n;
+	int	 nr;
+
+	while ((n = strcspn(*p, " ")) > 0) {
+		(void)snprintf(name, 64, "%.*s", (int)n, *p);
+		*p += n + 1;
+		if ((colon = strchr(name, ':')) != NULL)
+			*colon++ = '\0';
+		nr = seccomp_syscall_resolve_name(name);
+		if (nr < 0 && colon != NULL)
+			nr = (int)strtol(colon, NULL, 10);
+		ck_assert_msg(nr != __NR_SCMP_ERROR, "no call %s", name);
+		if (nr >= 0)
+			return nr;
+	}
+	return -1;
+}
+
+START_TEST(test_refused_calls)
+{
+	struct tbox	 b;
+	const char	*p = lists_eperm;
+	char		 name[64];
+	int		 nr, e, n = 0;
+
+	box_up(&b, 2);
+	while ((nr = next_call(&p, name)) != -1) {
+		e = call(&b, nr, 0, 0, 0, 0);
+		ck_assert_msg(e == EPERM, "%s: %d", name, e);
+		n++;
+	}
+	p = lists_enosys;
+	while ((nr = next_call(&p, name)) != -1) {
+		e = call(&b, nr, 0, 0, 0, 0);
+		ck_assert_msg(e == ENOSYS, "%s: %d", name, e);
+		n++;
+	}
+	ck_assert_int_gt(n, 60);
+	ck_assert_int_eq(call(&b, 480, 0, 0, 0, 0), ENOSYS);
+	ck_assert_int_eq(call(&b, 5000, 0, 0, 0, 0), ENOSYS);
+#ifdef __x86_64__
+	/* x32 is killed. */
+	ck_assert_int_eq(call(&b, 0x40000000 + SYS_getpid, 0, 0, 0, 0), -2);
+#endif
+	box_down(&b);
+}
+END_TEST
+
+/* Every allowed call reaches the kernel: it answers something else. */
+START_TEST(test_allowed_calls)
+{
+	struct tbox	 b;
+	const char	*p = lists_allow;
+	char		 name[64];
+	int		 nr, e, n = 0;
+
+	box_up(&b, 2);
+	while ((nr = next_call(&p, name)) != -1) {
+		if (strstr("exit exit_group pause rt_sigreturn vfork fork "
+		    "rt_sigsuspend restart_syscall kill tkill tgkill select "
+		    "ppoll pselect6 waitid wait4 clone", name) != NULL)
+			continue;	/* would not answer, or is used */
+		e = call(&b, nr, ~0UL, ~0UL, ~0UL, ~0UL);
+		ck_assert_msg(e != EPERM || strcmp(name, "socketpair") == 0 ||
+		    nr == SYS_setpgid || nr == SYS_setgroups ||
+		    nr == SYS_setsid || nr == SYS_ioprio_set ||
+		    nr == SYS_adjtimex ||
+		    nr == SYS_clock_adjtime, "%s: EPERM", name);
+		n++;
+	}
+	ck_assert_int_gt(n, 200);
+	box_down(&b);
+}
+END_TEST
+
+START_TEST(test_arguments)
+{
+	static const int	 ok[] = { AF_UNIX, AF_INET, AF_INET6,
+				    AF_NETLINK };
+	static const unsigned long junk = 0xdeadUL << 32;
+	struct tbox		 b;
+	unsigned long		 i;
+	int			 f, good;
+	size_t			 k;
+
+	box_up(&b, 2);
+	for (f = 0; f < 64; f++) {
+		for (good = 0, k = 0; k < 4; k++)
+			good |= f == ok[k];
+		ck_assert_int_eq(call(&b, SYS_socket, (unsigned long)f,
+		    SOCK_DGRAM, 0, 0), good ? -1 : EAFNOSUPPORT);
+		ck_assert_int_eq(call(&b, SYS_socket, junk | (unsigned int)f,
+		    SOCK_DGRAM, 0, 0), EAFNOSUPPORT);
+	}
+	ck_assert_int_eq(call(&b, SYS_socket, AF_INET, SOCK_RAW, 1, 0), EPERM);
+	for (i = 1; i < 32; i++)	/* but NETLINK_ROUTE */
+		ck_assert_int_eq(call(&b, SYS_socket, AF_NETLINK, SOCK_RAW, i,
+		    0), EAFNOSUPPORT);
+	ck_assert_int_eq(call(&b, SYS_socket, AF_NETLINK, SOCK_RAW, junk, 0),
+	    EAFNOSUPPORT);
+	ck_assert_int_eq(call(&b, SYS_socket, AF_INET, SOCK_STREAM, 132, 0),
+	    EPROTONOSUPPORT);
+	ck_assert_int_eq(call(&b, SYS_socket, AF_INET6, SOCK_STREAM,
+	    junk | 262, 0), EPROTONOSUPPORT);
+	for (i = CLONE_NEWNS; i != 0; i <<= 1)
+		if (i & (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+		    CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
+		    CLONE_NEWNET)) {
+			ck_assert_int_eq(call(&b, SYS_clone, i | SIGCHLD, 0, 0,
+			    0), EPERM);
+			ck_assert_int_eq(call(&b, SYS_clone, junk | i, 0, 0,
+			    0), EPERM);
+		}
+	ck_assert_int_eq(call(&b, SYS_ioctl, 0, TIOCSTI, 0, 0), EPERM);
+	ck_assert_int_eq(call(&b, SYS_ioctl, 0, junk | TIOCSTI, 0, 0), EPERM);
+	ck_assert_int_eq(call(&b, SYS_ioctl, 0, junk | TIOCLINUX, 0, 0),
+	    EPERM);
+	ck_assert_int_ne(call(&b, SYS_ioctl, 0, TIOCGWINSZ, 0, 0), EPERM);
+	ck_assert_int_eq(call(&b, SYS_personality, 0xffffffff, 0, 0, 0), -1);
+	ck_assert_int_eq(call(&b, SYS_personality, 0x20008, 0, 0, 0), -1);
+	ck_assert_int_eq(call(&b, SYS_personality, 0x40000, 0, 0, 0), ENOSYS);
+	ck_assert_int_eq(call(&b, SYS_personality, junk | 8, 0, 0, 0),
+	    ENOSYS);
+	box_down(&b);
+}
+END_TEST
+
+/* B52: the runner is pid 1 and of the same uid as everything in the box. */
+START_TEST(test_pid1)
+{
+	static const unsigned long junk = 0xdeadUL << 32;
+	struct tbox	 b;
+
+	box_up(&b, 2);
+	/* Their pointers are bad: EFAULT is what the kernel would say. */
+#define PID1(nr, ...) ck_assert_int_eq(call(&b, nr, __VA_ARGS__), EPERM)
+	PID1(SYS_prlimit64, 1, RLIMIT_NOFILE, 1, 0);
+	PID1(SYS_prlimit64, junk | 1, RLIMIT_CPU, 1, 0);
+	PID1(SYS_sched_setaffinity, 1, 8, 1, 0);
+	PID1(SYS_sched_setaffinity, junk | 1, 8, 1, 0);
+	PID1(SYS_sched_setscheduler, 1, 5, 1, 0);
+	PID1(SYS_sched_setparam, 1, 1, 0, 0);
+	PID1(SYS_sched_setattr, 1, 1, 0, 0);
+	PID1(SYS_setpriority, PRIO_PROCESS, 1, 19, 0);
+	PID1(SYS_setpriority, PRIO_PGRP, 1, 19, 0);
+	PID1(SYS_setpriority, PRIO_USER, 0, 19, 0);
+	PID1(SYS_setpriority, junk | PRIO_USER, 0, 19, 0);
+	PID1(SYS_ioprio_set, 1, 1, 3 << 13, 0);
+	PID1(SYS_ioprio_set, 2, junk | 1, 3 << 13, 0);
+	PID1(SYS_ioprio_set, 3, 0, 3 << 13, 0);
+	PID1(SYS_ptrace, 0x4206, 1, 0, 0);	/* PTRACE_SEIZE */
+	PID1(SYS_ptrace, 16, 1, 0, 0);
+	/* What programs do to themselves goes on. */
+	ck_assert_int_eq(call(&b, SYS_setpriority, PRIO_PROCESS, 0, 5, 0), -1);
+	ck_assert_int_eq(call(&b, SYS_prlimit64, 0, RLIMIT_NOFILE, 1, 0),
+	    EFAULT);
+	ck_assert_int_eq(call(&b, SYS_prlimit64, 1, RLIMIT_NOFILE, 0, 0), -1);
+	/* RLIMIT_CORE stays 1; the attempt succeeds. */
+	ck_assert_int_eq(call(&b, SYS_prlimit64, 0, RLIMIT_CORE, 1, 0), -1);
+	ck_assert_int_eq(call(&b, SYS_setrlimit, RLIMIT_CORE, 1, 0, 0), -1);
+	box_sh_ok(&b, "ulimit -c 0; grep -q 'core file size *1 *1 ' "
+	    "/proc/self/limits");
+	(void)call(&b, SYS_kill, 1, SIGKILL, 0, 0);
+	(void)call(&b, SYS_kill, 1, SIGSTOP, 0, 0);
+	(void)call(&b, SYS_kill, (unsigned long)-1, SIGKILL, 0, 0);
+	ck_assert_str_eq(ask(&b, "ping"), "pong");
+	box_down(&b);
+}
+END_TEST
+
+/* ---- limits ---------------------------------------------------------------- */
+
+START_TEST(test_limits)
+{
+	struct cgroup_usage	 u;
+	struct box_limits	 l;
+	struct tbox		 b;
+	const char		*r;
+	int			 n, ev;
+
+	box_up(&b, 4);
+	ck_assert_ptr_null(cgroup_differs(b.id, &b.ask.limits, &l));
+	ck_assert_uint_eq(l.memory_bytes, 128 << 20);
+	ck_assert_uint_eq(l.cpu_milli, 1000);
+	ck_assert_uint_eq(l.pids, 256);
+	/* Sessions die of what would have killed the box: 128 - 16 - 8. */
+	r = ask(&b, "hog 64");
+	ck_assert_str_eq(r, "0\n");
+	r = ask(&b, "hog 110");
+	ck_assert_str_eq(r, "9\n");
+	r = ask(&b, "fork 1000");
+	ck_assert_int_eq(sscanf(r, "%*d\n%d", &n), 1);
+	ck_assert_msg(n > 150 && n < 192, "%d forks: %s", n, r);
+	ck_assert_str_eq(ask(&b, "ping"), "pong");
+	ck_assert_int_eq(cgroup_usage(b.id, &u), 0);
+	ck_assert_uint_ge(u.oom_kills, 1);
+	ck_assert_uint_gt(u.cpu_usec, 0);
+	/* Frozen; thawed; killed while frozen. */
+	ev = cgroup_events(b.id);
+	ck_assert_int_eq(cgroup_populated(ev), 1);
+	ck_assert_int_eq(cgroup_freeze(b.id, 1), 0);
+	wait_fd(ev, POLLPRI);
+	ck_assert_int_eq(cgroup_freeze(b.id, 0), 0);
+	ck_assert_str_eq(ask(&b, "ping"), "pong");
+	ck_assert_int_eq(cgroup_freeze(b.id, 1), 0);
+	(void)close(ev);
+	box_down(&b);
+}
+END_TEST
+
+/* B51: what the kernel counts per user, it counts for the box. */
+START_TEST(test_per_user)
+{
+	struct tbox	 a, b;
+	int		 i, fd;
+
+	box_up(&a, 5);
+	box_up(&b, 6);
+	ck_assert_int_gt(atoi(ask(&a, "inotify")), 10);
+	for (i = 0; i < 10; i++) {
+		fd = inotify_init1(IN_CLOEXEC);
+		ck_assert_int_ne(fd, -1);
+	}
+	ck_assert_int_gt(atoi(ask(&b, "inotify")), 10);
+	box_down(&a);
+	box_down(&b);
+}
+END_TEST
+
+/* ---- finding and connecting -------------------------------------------------- */
+
+START_TEST(test_attach)
+{
+	struct tbox	 a, b;
+	uint8_t		 token[BOX_TOKEN];
+	struct row_spec	 spec;
+	uint32_t	 uid;
+	int		 fd, i, c[16];
+
+	box_up(&a, 7);
+	box_up(&b, 8);
+	/* As a privd that has just started sees it. */
+	ck_assert_int_eq(box_spec(a.id, &spec), 0);
+	ck_assert_str_eq(spec.rootfs, "mini");
+	ck_assert_int_eq(box_owner(a.id, &uid), 0);
+	ck_assert_int_eq(box_slot(uid), 7);
+	ck_assert_int_eq(box_token(a.id, token), 0);
+	ck_assert_mem_eq(token, a.run.token, BOX_TOKEN);
+	fd = box_find(a.id, uid);
+	ck_assert_int_ne(fd, -1);
+	ck_assert_int_eq(box_pid(fd), box_pid(a.run.pidfd));
+	(void)close(fd);
+	ck_assert_int_eq(box_find(a.id, uid + BOX_IDS), -1);
+	/* Another box's pid 1 is not this box's. */
+	ck_assert_int_eq(box_connect(a.id, uid, b.run.pidfd), -1);
+	/* The queue is full: EAGAIN, at once. */
+	ck_assert_int_eq(cgroup_freeze(a.id, 1), 0);
+	for (i = 0; i < 16; i++)
+		if ((c[i] = box_connect(a.id, uid, a.run.pidfd)) == -1)
+			break;
+	ck_assert_int_eq(errno, EAGAIN);
+	ck_assert_int_eq(i, 9);
+	while (i-- > 0)
+		(void)close(c[i]);
+	ck_assert_int_eq(cgroup_freeze(a.id, 0), 0);
+	/* A dead box: no process, no connection, no facts. */
+	ck_assert_int_eq(send(b.conn, "quit 5", 6, 0), 6);
+	wait_fd(b.run.pidfd, POLLIN);
+	ck_assert_int_eq(box_connect(b.id, b.ask.uid, b.run.pidfd), -1);
+	ck_assert_int_eq(box_find(b.id, b.ask.uid), -1);
+	box_down(&a);
+	box_down(&b);
+}
+END_TEST
+
+/* ---- failures ------------------------------------------------------------------ */
+
+START_TEST(test_failures)
+{
+	struct box_ask	 bad;
+	struct box_run	 run;
+	struct tbox	 b;
+	char		 name[64], dir[128];
+	int		 net;
+
+	ck_assert_int_eq(box_rootfs("default", name), 0);
+	ck_assert_str_eq(name, "mini");
+	ck_assert_int_eq(box_rootfs("none", name), -1);
+	ck_assert_int_eq(box_rootfs("..", name), -1);
+	ck_assert_int_eq(box_rootfs("evil", name), -1);
+	/* Nothing is made for what cannot be named. */
+	box_up(&b, 9);
+	net = netns_new();
+	bad = b.ask;
+	bad.id = "../../../../../tmp/0000000";
+	ck_assert_int_eq(box_launch(&bad, net, b.run.token, &run), -1);
+	bad = b.ask;
+	bad.name = "Not a name";
+	ck_assert_int_eq(box_launch(&bad, net, b.run.token, &run), -1);
+	bad.name = "x";
+	bad.rootfs = "../sandboxes";
+	ck_assert_int_eq(box_launch(&bad, net, b.run.token, &run), -1);
+	bad.rootfs = "mini";
+	bad.uid = 0;
+	ck_assert_int_eq(box_launch(&bad, net, b.run.token, &run), -1);
+	bad.uid = b.ask.uid;		/* twice */
+	ck_assert_int_eq(box_launch(&bad, net, b.run.token, &run), -1);
+	ck_assert_ptr_nonnull(strstr(box_error(), "make sandboxes"));
+	box_down(&b);
+	/* A step of the child is told by its name, and cleaned up. */
+	(void)snprintf(dir, sizeof(dir), "%s/rootfs/mini/proc", state);
+	ck_assert_int_eq(close(open(dir, O_CREAT | O_WRONLY, 0600)), 0);
+	ck_assert_int_eq(box_start(&b, 9), -1);
+	ck_assert_msg(strncmp(b.why, "mount points: ", 14) == 0, "%s", b.why);
+	box_down(&b);
+	ck_assert_int_eq(unlink(dir), 0);
+	(void)close(net);
+}
+END_TEST
+
+START_TEST(test_runtime)
+{
+	sh("echo >>%s/runtime/runner", state);
+	ck_assert_int_eq(box_init(&conf), -1);
+	ck_assert_ptr_nonnull(strstr(box_error(),
+	    "checksum of runtime/runner"));
+	runtime_install();
+	sh("rm %s/runtime/wb && ln -s runner %s/runtime/wb", state, state);
+	ck_assert_int_eq(box_init(&conf), -1);
+	runtime_install();
+	sh("sed -i /wb/d %s/runtime/SHA256SUMS", state);
+	ck_assert_int_eq(box_init(&conf), -1);
+	runtime_install();
+	ck_assert_int_eq(box_init(&conf), 0);
+}
+END_TEST
+
+/* ---- ending -------------------------------------------------------------------- */
+
+static int
+lines(const char *cmd)
+{
+	char	 buf[32] = "";
+	FILE	*fp = popen(cmd, "r");
+
+	ck_assert_ptr_nonnull(fp);
+	ck_assert_ptr_nonnull(fgets(buf, sizeof(buf), fp));
+	(void)pclose(fp);
+	return atoi(buf);
+}
+
+/* Returns what 30 boxes must not change. */
+static int
+world_count(int what)
+{
+	static const char *const cmd[] = {
+	    "wc -l </proc/self/mountinfo",
+	    "find /sys/fs/cgroup -type d | grep -c wb-mech",
+	    "ls /tmp/wb-mech.*/sandboxes | wc -l",
+	    "ls -l /proc/[0-9]*/ns 2>/dev/null | grep -o '[a-z]*:\\[.*' |"
+	    " sort -u | wc -l",
+	};
+	char	 fds[64];
+
+	if (what < 4)
+		return lines(cmd[what]);
+	(void)snprintf(fds, sizeof(fds), "ls /proc/%d/fd | wc -l", getpid());
+	return lines(fds);
+}
+
+START_TEST(test_no_leak)
+{
+	struct tbox	 b;
+	int		 before[5], i;
+
+	for (i = 0; i < 5; i++)
+		before[i] = world_count(i);
+	for (i = 0; i < 30; i++) {
+		ck_assert_msg(box_start(&b, 10) == 0, "%s", b.why);
+		box_down(&b);
+	}
+	for (i = 0; i < 5; i++)
+		if (i != 3)	/* others make and end namespaces here */
+			ck_assert_int_eq(before[i], world_count(i));
+}
+END_TEST
+
+/* Deep, wide, with names that are bytes; and a removal that was killed. */
+START_TEST(test_tree)
+{
+	struct tbox	 b;
+	char		 dir[128], name[256];
+	int		 fd, up, i, t;
+
+	ck_assert_msg(box_start(&b, 11) == 0, "%s", b.why);
+	(void)snprintf(dir, sizeof(dir), "%s/sandboxes/%s/upper", state,
+	    b.id);
+	up = open(dir, O_DIRECTORY | O_CLOEXEC);
+	memset(name, '\xff', 255);
+	name[255] = '\0';
+	name[3] = '\n';
+	fd = dup(up);
+	for (i = 0; i < 4096; i++) {
+		ck_assert_int_eq(mkdirat(fd, name, 0), 0);
+		t = openat(fd, name, O_DIRECTORY | O_CLOEXEC);
+		ck_assert_int_ne(t, -1);
+		(void)close(fd);
+		fd = t;
+	}
+	ck_assert_int_eq(symlinkat("/etc", fd, "link"), 0);
+	(void)close(fd);
+	for (i = 0; i < 20000; i++) {
+		(void)snprintf(name, sizeof(name), "removing\n%d\x80", i);
+		fd = openat(up, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0);
+		ck_assert_int_ne(fd, -1);
+		(void)close(fd);
+	}
+	(void)close(up);
+	ck_assert_int_eq(cgroup_kill(b.id), 0);
+	reap(b.run.pidfd);
+	/* The same when it is not ours: killed at once, and started again. */
+	for (i = 0; i < 5; i++) {
+		ck_assert_int_ne(t = tree_remove(b.id), -1);
+		ck_assert_int_eq((int)syscall(SYS_pidfd_send_signal, t,
+		    SIGKILL, NULL, 0), 0);
+		reap(t);
+		(void)close(t);
+		ck_assert_int_eq(tree_removed(b.id), -1);
+	}
+	(void)close(b.run.pidfd);
+	b.run.pidfd = -1;
+	box_down(&b);
+	ck_assert_int_eq(access("/etc/passwd", R_OK), 0);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("mech");
+	TCase	*t = tcase_create("box"), *r = tcase_create("runtime");
+	SRunner	*sr;
+	int	 failed;
+
+	if (geteuid() != 0 || system("command -v busybox >/dev/null") != 0) {
+		(void)puts("mech_test: needs root and busybox: skipped");
+		return 77;
+	}
+	world();
+	tcase_set_timeout(t, 60);
+	tcase_add_checked_fixture(t, init, NULL);
+	tcase_add_test(t, test_facts);
+	tcase_add_test(t, test_nothing_of_the_host);
+	tcase_add_test(t, test_dotdot_control);
+	tcase_add_test(t, test_files);
+	tcase_add_test(t, test_refused_calls);
+	tcase_add_test(t, test_allowed_calls);
+	tcase_add_test(t, test_arguments);
+	tcase_add_test(t, test_pid1);
+	tcase_add_test(t, test_limits);
+	tcase_add_test(t, test_per_user);
+	tcase_add_test(t, test_attach);
+	tcase_add_test(t, test_failures);
+	tcase_add_test(t, test_no_leak);
+	tcase_add_test(t, test_tree);
+	tcase_add_test(r, test_runtime);
+	suite_add_tcase(s, t);
+	suite_add_tcase(s, r);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	world_end();
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
