@@ -283,25 +283,20 @@ port_ok(const char *s, size_t len)
 static int
 host_ok(const char *s, size_t len)
 {
+	int	ip6 = len > 0 && s[0] == '[';
 	size_t	i;
 
-	if (len > 0 && s[0] == '[') {
-		for (i = 1; i < len && s[i] != ']'; i++)
-			if (!is(C_HEX, s[i]) && s[i] != ':' && s[i] != '.')
-				return 0;
-		if (i < 3 || i >= len)
+	for (i = ip6 ? 1 : 0; i < len && s[i] != (ip6 ? ']' : ':'); i++) {
+		if (!is(ip6 ? C_HEX : C_HOST, s[i]) &&
+		    !(ip6 && (s[i] == ':' || s[i] == '.')))
 			return 0;
-		i++;
-	} else {
-		for (i = 0; i < len && s[i] != ':'; i++)
-			if (!is(C_HOST, s[i]) ||
-			    (s[i] == '.' && (i == 0 || s[i - 1] == '.')))
-				return 0;
-		if (i == 0)
+		if (s[i] == '.' && (i == 0 || s[i - 1] == '.'))
 			return 0;
 	}
-	if (i == len)
-		return 1;
+	if (ip6 && (i < 3 || i++ == len))
+		return 0;
+	if (i == 0 || i == len)
+		return i > 0;
 	return s[i] == ':' && port_ok(s + i + 1, len - i - 1);
 }
 
@@ -396,16 +391,23 @@ field_line(struct http_parse *p, const char *buf, size_t end)
 		return fail(p, 400, "field name");
 	if (p->nfields == HTTP_FIELDS_MAX)
 		return fail(p, 431, "too many fields");
-	for (b = i + 1; b < e && (buf[b] == ' ' || buf[b] == '\t'); b++)
+	for (b = i + 1; b < e && buf[b] == ' '; b++)
+		;
+	while (e > b && buf[e - 1] == ' ')
+		e--;
+	f = &p->field[p->nfields++];
+	f->name = (struct http_span){ (uint16_t)p->line,
+	    (uint16_t)(i - p->line) };
+	f->value = (struct http_span){ (uint16_t)b, (uint16_t)(e - b) };
+	/* HTAB is no part of a value, but others trip over it in a length. */
+	if (field_known(p, buf, f) == HTTP_P_ERROR)
+		return HTTP_P_ERROR;
+	for (; b < e && (buf[b] == ' ' || buf[b] == '\t'); b++)
 		;
 	while (e > b && (buf[e - 1] == ' ' || buf[e - 1] == '\t'))
 		e--;
-	f = &p->field[p->nfields++];
-	f->name.off = (uint16_t)p->line;
-	f->name.len = (uint16_t)(i - p->line);
-	f->value.off = (uint16_t)b;
-	f->value.len = (uint16_t)(e - b);
-	return field_known(p, buf, f);
+	f->value = (struct http_span){ (uint16_t)b, (uint16_t)(e - b) };
+	return HTTP_P_MORE;
 }
 
 static enum http_parsed
