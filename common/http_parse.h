@@ -12,6 +12,7 @@
  *			in any spelling
  *	fields		token ":" OWS value OWS CRLF; no obs-fold, no bare CR
  *			or LF, no control byte but HTAB
+ *			(HTAB is white space, but not around the next three)
  *	Host		exactly one, in both versions: a name, an address or
  *			[IPv6], and perhaps a port
  *	body		Content-Length (digits, once) or Transfer-Encoding
