@@ -130,7 +130,7 @@ struct netns_made {
 	int		 sock[NS_NSOCKS]; /* ditto */
 };
 
-#define NETNS_INFLIGHT	128		/* most questions without answer */
+#define NETNS_INFLIGHT	16		/* most questions without answer */
 
 /*
  * Starts the maker, waits until it is ready, returns the socket to it

@@ -308,8 +308,8 @@ enter_netns(struct work *w, uint32_t want)
 
 /* ---- the maker: its life ---------------------------------------------------- */
 
-static void
-answer_send(const struct answer *a, struct work *w)
+static int
+answer_pass(const struct answer *a, const struct work *w)
 {
 	int	fds[MAXFDS], s;
 	size_t	n = 0;
@@ -320,11 +320,26 @@ answer_send(const struct answer *a, struct work *w)
 			if (w->sock[s] != -1)
 				fds[n++] = w->sock[s];
 	}
-	if (packet_send(FD_NETD, a, sizeof(*a), fds, n) == -1) {
-		if (errno == EPIPE || errno == ECONNRESET)
-			_exit(0);		/* netd is gone */
-		fatal("answer netd");
+	return packet_send(FD_NETD, a, sizeof(*a), fds, n);
+}
+
+static void
+answer_send(struct answer *a, struct work *w)
+{
+	int	r, s;
+
+	r = answer_pass(a, w);
+	if (r == -1 && errno == ETOOMANYREFS) {
+		/* this uid has as many on their way as it may */
+		a->error = errno;
+		a->have = 0;
+		(void)str_copy(a->step, "pass descriptors", sizeof(a->step));
+		r = answer_pass(a, w);
 	}
+	if (r == -1 && (errno == EPIPE || errno == ECONNRESET))
+		_exit(0);			/* netd is gone */
+	if (r == -1)
+		fatal("answer netd");
 	fd_close(&w->netns);
 	for (s = 0; s < NS_NSOCKS; s++)
 		fd_close(&w->sock[s]);
@@ -356,7 +371,9 @@ static const struct confine_limit	maker_limits[] = {
 	{ RLIMIT_CORE, 0 },		/* nothing of it is for a disk */
 	{ RLIMIT_NPROC, 16 },		/* itself, netd and one child; also
 					 * what one Un may ever hold */
-	{ RLIMIT_NOFILE, 64 },		/* one netns at a time */
+	{ RLIMIT_NOFILE, 512 },		/* one netns at a time, but this also
+					 * bounds what is on its way, netd's
+					 * to privd included */
 };
 
 static const struct confine_call	maker_calls[] = {

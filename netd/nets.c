@@ -19,8 +19,10 @@
  *	DYING -> (gone)		by the kernel's word that the netns is dead
  *
  * An adopted net has no number until the maker has found it, so it waits in
- * a queue of its own and enters as SEALED or OPEN.  The maker answers in the
- * order of the questions; `asked' remembers what each one was.
+ * a queue of its own and enters as OPEN or CUT.  The maker answers in the
+ * order of the questions, of which only a few are under way (descriptors on
+ * their way are counted and bounded by the kernel); `asked' remembers what
+ * each one was.
  *
  * A net is handed out, opened, cut or adopted only after the kernel's own
  * listing of its ruleset has been read and has the hash that it must have.
@@ -69,8 +71,10 @@ struct wait {
 	struct chan		*chan;	/* borrowed: netd.c */
 	uint32_t		 rid;
 	char			 id[ULID_LEN + 1];
+	int			 netns;	/* owned; NET_ADOPT, else -1 */
 	int			 open;	/* NET_ADOPT */
 };
+STAILQ_HEAD(waits, wait);
 
 /* A question that the maker has not answered yet. */
 struct asked {
@@ -81,7 +85,8 @@ struct asked {
 static LIST_HEAD(, net)		 by_id[BUCKETS];
 static struct net		*by_k[NET_KMAX + 1];	/* owned */
 static TAILQ_HEAD(, net)	 pool = TAILQ_HEAD_INITIALIZER(pool);
-static STAILQ_HEAD(, wait)	 waiting = STAILQ_HEAD_INITIALIZER(waiting);
+static struct waits		 waiting = STAILQ_HEAD_INITIALIZER(waiting);
+static struct waits		 adopting = STAILQ_HEAD_INITIALIZER(adopting);
 static STAILQ_HEAD(, asked)	 asked = STAILQ_HEAD_INITIALIZER(asked);
 
 static struct {
@@ -94,7 +99,9 @@ static struct {
 	unsigned int	 coming;		/* SEALED */
 	unsigned int	 pooled;
 	unsigned int	 making;
-	unsigned int	 nwaiting, nasked;
+	unsigned int	 nwaiting;		/* NET_MAKE */
+	unsigned int	 nadopting;		/* asked or not */
+	unsigned int	 nasked;
 	unsigned int	 next_k;
 	uint64_t	 hold_ms;		/* pool: not before */
 	uint64_t	 moved_ms;		/* a create's last step */
@@ -284,39 +291,79 @@ net_prepare(struct net *n, struct netns_made *m, int *ret_named)
 
 /* ---- asking the maker ------------------------------------------------------ */
 
-static int
-maker_ask(struct wait *adopt, unsigned int k, int netns)
+static void
+wait_free(struct wait *w)
 {
-	struct asked	*a;
+	fd_close(&w->netns);
+	free(w);
+}
 
-	if (ns.nasked >= NETNS_INFLIGHT) {
-		errno = EBUSY;
-		return -1;
-	}
-	if (netns_ask(ns.maker, k, sockets_wanted(), netns) == -1)
-		fatal("ask the maker");	/* the bound leaves room for it */
-	a = xcalloc(1, sizeof(*a));
+static struct wait *
+wait_new(struct chan *c, uint32_t rid, const char *id)
+{
+	struct wait	*w = xcalloc(1, sizeof(*w));
+
+	w->chan = c;
+	w->rid = rid;
+	w->netns = -1;
+	(void)str_copy(w->id, id, sizeof(w->id));	/* was bounded */
+	return w;
+}
+
+/* The longest waiting of a queue, or NULL. */
+static struct wait *
+wait_take(struct waits *q)
+{
+	struct wait	*w = STAILQ_FIRST(q);
+
+	if (w != NULL)
+		STAILQ_REMOVE_HEAD(q, next);
+	return w;
+}
+
+static void
+maker_ask(struct wait *adopt, unsigned int k)
+{
+	struct asked	*a = xcalloc(1, sizeof(*a));
+
+	if (netns_ask(ns.maker, k, sockets_wanted(),
+	    adopt != NULL ? adopt->netns : -1) == -1)
+		fatal("ask the maker");	/* NETNS_INFLIGHT leaves room */
 	a->adopt = adopt;
 	STAILQ_INSERT_TAIL(&asked, a, next);
 	ns.nasked++;
-	return 0;
 }
 
 static int
 make_one(void)
 {
 	unsigned int	k = k_take();
-	struct net	*n;
 
-	if (k == 0) {
-		errno = ENOSPC;
+	if (k == 0)
 		return -1;
+	(void)net_new(k);
+	maker_ask(NULL, k);
+	return 0;
+}
+
+/* Asks for all that is waited for, as far as questions may be under way. */
+static void
+pump(void)
+{
+	struct wait	*w;
+
+	while (ns.nasked < NETNS_INFLIGHT &&
+	    (w = wait_take(&adopting)) != NULL)
+		maker_ask(w, 0);
+	while (ns.nasked < NETNS_INFLIGHT && ns.making < ns.nwaiting) {
+		if (make_one() == 0)
+			continue;
+		w = wait_take(&waiting);
+		ns.nwaiting--;
+		netd_sent(w->chan, chan_error(w->chan, w->rid,
+		    CODE_NO_SPACE_FOR_BOX, "no number left for a network"));
+		wait_free(w);
 	}
-	n = net_new(k);
-	if (maker_ask(NULL, k, -1) == 0)
-		return 0;
-	net_drop(n, 0);
-	return -1;
 }
 
 static void
@@ -328,14 +375,14 @@ refill_at(uint64_t ms)
 	(void)event_add(ns.refill, &tv);	/* memory: next time */
 }
 
-/* One net at a time; its answer comes back here. */
+/* One net at a time, when nothing else is to do; its answer leads here. */
 static void
 refill(void)
 {
 	uint64_t	now = mono_ms();
 
-	if (!ns.going || ns.making > ns.nwaiting ||
-	    ns.pooled + ns.making - ns.nwaiting >= POOL)
+	if (!ns.going || ns.nwaiting != 0 || ns.nadopting != 0 ||
+	    ns.making != 0 || ns.pooled >= POOL)
 		return;
 	if (now < ns.hold_ms)
 		refill_at(ns.hold_ms - now);
@@ -354,17 +401,6 @@ on_refill(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	(void)arg;
 	refill();
-}
-
-static struct wait *
-wait_new(struct chan *c, uint32_t rid, const char *id)
-{
-	struct wait	*w = xcalloc(1, sizeof(*w));
-
-	w->chan = c;
-	w->rid = rid;
-	(void)str_copy(w->id, id, sizeof(w->id));	/* was bounded */
-	return w;
 }
 
 /* Hands a prepared net to a box. */
@@ -395,16 +431,13 @@ static void
 made_new(struct netns_made *m)
 {
 	struct net	*n = m->k <= NET_KMAX ? by_k[m->k] : NULL;
-	struct wait	*w = STAILQ_FIRST(&waiting);
+	struct wait	*w = wait_take(&waiting);
 	const char	*step = m->step;
 	int		 named = 0;
 
 	if (n == NULL || n->state != MAKING)
 		fatalx("the maker answers what nobody asked");
-	if (w != NULL) {
-		STAILQ_REMOVE_HEAD(&waiting, next);
-		ns.nwaiting--;
-	}
+	ns.nwaiting -= w != NULL;
 	if (m->error == 0)
 		step = net_prepare(n, m, &named);
 	else
@@ -423,7 +456,7 @@ made_new(struct netns_made *m)
 			    step));
 	}
 	if (w != NULL)
-		free(w);
+		wait_free(w);
 }
 
 /*
@@ -498,12 +531,14 @@ on_maker(evutil_socket_t fd, short what, void *arg)
 		STAILQ_REMOVE_HEAD(&asked, next);
 		ns.nasked--;
 		if (a->adopt != NULL) {
+			ns.nadopting--;
 			made_adopted(&m, a->adopt);
-			free(a->adopt);
+			wait_free(a->adopt);
 		} else
 			made_new(&m);
 		free(a);
 		netns_close(&m);
+		pump();
 		refill();
 	}
 	if (r == -1)
@@ -563,6 +598,7 @@ void
 netd_on_net_make(struct chan *c, const struct msg *m)
 {
 	const struct msg_net_make	*b = &m->body.net_make;
+	struct wait			*w;
 	struct net			*n;
 
 	if (b->network != NETWORK_NONE) {
@@ -572,19 +608,17 @@ netd_on_net_make(struct chan *c, const struct msg *m)
 	} else if (net_find(b->id) != NULL) {
 		netd_sent(c, chan_error(c, m->rid, CODE_EXISTS,
 		    "the box has a network"));
-	} else if (ns.boxes + ns.nwaiting >= ns.room) {
+	} else if (ns.boxes + ns.nwaiting + ns.nadopting >= ns.room) {
 		netd_sent(c, chan_error(c, m->rid, CODE_NO_SPACE_FOR_BOX,
 		    "%u networks are the most", ns.room));
 	} else if ((n = TAILQ_FIRST(&pool)) != NULL) {
 		net_give(n, c, m->rid, b->id);
 		refill();
-	} else if (ns.making <= ns.nwaiting && make_one() == -1) {
-		netd_sent(c, chan_error(c, m->rid, CODE_BUSY,
-		    "too many networks are being made"));
 	} else {
-		STAILQ_INSERT_TAIL(&waiting, wait_new(c, m->rid, b->id),
-		    next);
+		w = wait_new(c, m->rid, b->id);
+		STAILQ_INSERT_TAIL(&waiting, w, next);
 		ns.nwaiting++;
+		pump();
 	}
 }
 
@@ -655,17 +689,17 @@ netd_on_net_adopt(struct chan *c, struct msg *m)
 		    network_name((unsigned int)b->network)));
 		return;
 	}
-	w = wait_new(c, m->rid, b->id);
-	w->open = b->open != 0;
-	if (ns.boxes >= ns.room) {
+	if (ns.boxes + ns.nadopting >= ns.room) {
 		netd_sent(c, chan_error(c, m->rid, CODE_NO_SPACE_FOR_BOX,
 		    "%u networks are the most", ns.room));
-	} else if (maker_ask(w, 0, m->fd) == -1) {
-		netd_sent(c, chan_error(c, m->rid, CODE_BUSY,
-		    "too many networks are being adopted"));
-	} else
 		return;
-	free(w);
+	}
+	w = wait_new(c, m->rid, b->id);
+	w->open = b->open != 0;
+	w->netns = steal_fd(&m->fd);
+	STAILQ_INSERT_TAIL(&adopting, w, next);
+	ns.nadopting++;
+	pump();
 }
 
 void

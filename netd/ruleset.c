@@ -177,7 +177,6 @@ rule_act(struct nftnl_rule *r, const struct spec *s)
 		e = expr_new(r, "reject");
 		nftnl_expr_set_u32(e, NFTNL_EXPR_REJECT_TYPE,
 		    NFT_REJECT_TCP_RST);
-		nftnl_expr_set_u8(e, NFTNL_EXPR_REJECT_CODE, 0);
 		return;
 	case REJECT:
 		e = expr_new(r, "reject");
