@@ -91,6 +91,8 @@ pkt_send(const void *buf, size_t len, const int *fds, size_t n)
 	do
 		r = sendmsg(sock, &mh, MSG_NOSIGNAL);
 	while (r == -1 && errno == EINTR);
+	if (r == -1 && errno == EPIPE)
+		exit(1);	/* it has ended, so we do */
 	if (r == -1)
 		fatal("send to the other half");
 }

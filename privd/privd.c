@@ -56,13 +56,15 @@ static const struct confine_call calls[] = {
 	{ .name = "getdents64" },	/* the scan; cgroups to remove */
 	{ .name = "unlinkat" },		/* cgroup directories */
 	{ .name = "unlink" },		/* the API's socket, at the end */
-	{ .name = "statx" },
+	{ .name = "statx" }, { .name = "access" }, { .name = "faccessat" },
 	{ .name = "statfs" }, { .name = "fstatfs" },	/* disk floor, nsfs */
 	{ .name = "pidfd_open" },	/* a box of an earlier privd */
 	{ .name = "pidfd_send_signal" },
 	{ .name = "ioctl", .arg = 1, .cond = CC_EQ, .value = NS_GET_USERNS },
 	{ .name = "ioctl", .arg = 1, .cond = CC_EQ, .value = NS_GET_PARENT },
 	{ .name = "ioctl", .arg = 1, .cond = CC_EQ, .value = NS_GET_NSTYPE },
+	{ .name = "ioctl", .arg = 1, .cond = CC_EQ,
+	    .value = NS_GET_OWNER_UID },
 	{ .name = "getppid" }, { .name = "getuid" }, { .name = "geteuid" },
 };
 

@@ -1,0 +1,849 @@
+/*
+ * privd_test: the real privd against daemons that the test plays, well and
+ * badly, and against its own sudden death.
+ */
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "privd_rig.h"
+#include "xmalloc.h"
+
+#define ID1	"01K8AAAAAAAAAAAAAAAAAAAAA1"
+#define ID2	"01K8AAAAAAAAAAAAAAAAAAAAA2"
+#define ID3	"01K8AAAAAAAAAAAAAAAAAAAAA3"
+
+static struct rig	r;
+
+static void
+setup(void)
+{
+	rig_make(&r);
+}
+
+static void
+teardown(void)
+{
+	rig_free(&r);
+}
+
+/* Bodies that are an id alone. */
+#define BODY(var, s, ident)						\
+	struct msg_##s	var;						\
+	memset(&var, 0, sizeof(var));					\
+	(void)str_copy(var.id, ident, sizeof(var.id))
+
+static unsigned int
+error_of(const struct msg *m)
+{
+	ck_assert_int_eq(m->row->type, MSG_ERROR);
+	return (unsigned int)m->body.error.code;
+}
+
+static unsigned int
+listed(char ids[4][27], int alive[4])
+{
+	struct msg_box_list	l = { .after = "" };
+	struct msg		m;
+	unsigned int		i, n;
+
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_LIST, &l, &m), MSG_BOX_LIST_IS);
+	n = (unsigned int)m.body.box_list_is.ids.n;
+	ck_assert_uint_le(n, 4);
+	for (i = 0; i < n; i++) {
+		memcpy(ids[i], m.body.box_list_is.ids.v[i].data, 26);
+		ids[i][26] = '\0';
+		alive[i] = m.body.box_list_is.alive.data[i];
+	}
+	return n;
+}
+
+static void
+kill_box(const char *id)
+{
+	struct msg	m;
+	BODY(k, box_kill, id);
+
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_KILL, &k, &m), MSG_OK);
+}
+
+/* With netd's part, when it knows the box. */
+static void
+purge_box(const char *id, int net)
+{
+	struct msg	m;
+	BODY(p, box_purge, id);
+
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_PURGE, &p, -1,
+	    NULL), 0);
+	if (net) {
+		ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_FREE);
+		ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
+	}
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
+	ck_assert(!rig_file(&r, "sandboxes/%s", id));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/unified/%s/%s", r.cgroup, id));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/memory/%s/%s", r.cgroup, id));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/%s/%s", r.cgroup, id));
+}
+
+/* ---- the set ------------------------------------------------------------ */
+
+START_TEST(start_order)
+{
+	struct msg_daemon_ready	ready = { .version = "fake" };
+	struct msg		m;
+	char			buf[64];
+	struct stat		st;
+
+	rig_privd(&r);
+	rig_set(&r);
+	ck_assert_int_eq(r.d[R_NETD].nother, 1);
+	ck_assert_int_eq(r.d[R_STORED].nother, 1);
+	ck_assert_int_eq(r.d[R_APID].nother, 3);
+	/* nobody is told to go before the last is ready */
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_DAEMON_READY, &ready,
+	    -1, NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_LISTENER);
+	ck_assert_int_eq(m.body.daemon_listener.kind, 0);
+	(void)close(m.fd);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_LISTENER);
+	ck_assert_int_eq(m.body.daemon_listener.kind, 1);
+	(void)close(m.fd);
+	ck_assert_int_eq(chan_ask(&r.d[R_STORED].chan, MSG_DAEMON_READY,
+	    &ready, -1, NULL), 0);
+	ck_assert(rig_quiet(&r, R_APID) && rig_quiet(&r, R_STORED));
+	ck_assert_int_eq(chan_ask(&r.d[R_NETD].chan, MSG_DAEMON_READY, &ready,
+	    -1, NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_DAEMON_GO);
+	ck_assert_uint_eq(m.body.daemon_go.generation, 1);
+	ck_assert_int_eq(rig_next(&r, R_STORED, &m), MSG_DAEMON_GO);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_GO);
+
+	ck_assert_int_eq(recv(r.notify, buf, sizeof(buf), 0), 7);
+	ck_assert_mem_eq(buf, "READY=1", 7);
+	ck_assert_int_eq(read(r.ready, buf, sizeof(buf)), 1);
+	ck_assert_int_eq(buf[0], '\n');
+	ck_assert_int_eq(lstat(r.conf.socket, &st), 0);
+	ck_assert_int_eq(st.st_mode & 07777, 0660);
+}
+END_TEST
+
+START_TEST(second_is_refused)
+{
+	struct rig	two;
+
+	rig_start(&r);
+	two = r;
+	rig_privd(&two);
+	ck_assert_int_eq(WEXITSTATUS(rig_wait(&two)), 1);
+	ck_assert(rig_logged(&r, "is in use by another server, process "));
+	fd_close(&two.ready);
+	r.ready = -1;
+	ck_assert_int_eq(kill(r.pid, 0), 0);
+}
+END_TEST
+
+START_TEST(fence)
+{
+	pid_t	maker;
+
+	rig_start(&r);
+	maker = rig_maker(&r);
+	ck_assert_uint_eq(rig_status(r.pid, "Seccomp", 10), 2);
+	ck_assert_uint_eq(rig_status(r.pid, "NoNewPrivs", 10), 1);
+	/* DAC_OVERRIDE, KILL, SYS_PTRACE */
+	ck_assert_uint_eq(rig_status(r.pid, "CapEff", 16), 0x80022);
+	ck_assert_uint_eq(rig_status(r.pid, "CapBnd", 16), 0x80022);
+	ck_assert_uint_eq(rig_status(maker, "Seccomp", 10), 0);
+	ck_assert_uint_eq(rig_status(maker, "NoNewPrivs", 10), 1);
+	ck_assert_uint_eq(rig_status(maker, "CapBnd", 16), 0x882c01fb);
+	/* netd is nobody on the host */
+	ck_assert_uint_eq(rig_status(r.d[R_NETD].pid, "Uid", 10), 64001);
+}
+END_TEST
+
+/* Whatever kills one, the other two are ended and a new set comes. */
+START_TEST(all_for_one)
+{
+	struct pollfd	p;
+	int		i;
+	pid_t		old[R_N];
+
+	rig_start(&r);
+	for (i = 0; i < R_N; i++)
+		old[i] = r.d[i].pid;
+	if (_i < R_N)
+		(void)kill(r.d[_i].pid, SIGKILL);
+	else
+		ck_assert_int_eq(write(r.d[_i - R_N].sock, "x", 1), 1);
+	for (i = 0; i < R_N; i++) {	/* channels end; fakes are told */
+		p.fd = r.d[i].chan.fd;
+		p.events = POLLIN;
+		ck_assert_int_eq(poll(&p, 1, 10000), 1);
+		fd_close(&r.d[i].sock);
+	}
+	rig_set(&r);
+	ck_assert_uint_eq(rig_go(&r), 0);
+	for (i = 0; i < R_N; i++)
+		ck_assert_int_ne(r.d[i].pid, old[i]);
+}
+END_TEST
+
+START_TEST(gives_up)
+{
+	unsigned int	i;
+
+	r.conf.restart_limit = 2;
+	rig_privd(&r);
+	for (i = 0; i < 3; i++) {
+		rig_set(&r);
+		fd_close(&r.d[R_STORED].sock);	/* exits */
+		fd_close(&r.d[R_NETD].sock);
+		fd_close(&r.d[R_APID].sock);
+	}
+	ck_assert_int_eq(WEXITSTATUS(rig_wait(&r)), 1);
+	ck_assert(rig_logged(&r, "giving up"));
+}
+END_TEST
+
+START_TEST(stop_order)
+{
+	struct msg_event_appended	done = { .seq = 1 };
+	struct msg			m;
+	int				st;
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	ck_assert_int_eq(kill(r.pid, SIGTERM), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_STOP);
+	ck_assert(rig_quiet(&r, R_STORED) && rig_quiet(&r, R_NETD));
+	ck_assert_int_eq(chan_ok(&r.d[R_APID].chan, m.rid), 0);
+	chan_close(&r.d[R_APID].chan);
+	fd_close(&r.d[R_APID].sock);
+	ck_assert_int_eq(rig_next(&r, R_STORED, &m), MSG_EVENT_APPEND);
+	ck_assert_uint_eq(m.body.event_append.type, EVENT_SERVER_STOPPED);
+	ck_assert_uint_eq(m.body.event_append.durable, 1);
+	ck_assert(rig_quiet(&r, R_NETD));
+	ck_assert_int_eq(chan_send(&r.d[R_STORED].chan, MSG_EVENT_APPENDED,
+	    m.rid, &done, -1), 0);
+	ck_assert_int_eq(rig_next(&r, R_STORED, &m), MSG_DAEMON_STOP);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_DAEMON_STOP);
+	rig_hangup(&r);
+	st = rig_wait(&r);
+	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 0);
+	ck_assert(rig_logged(&r, "1 box keeps running"));
+	ck_assert(!rig_file(&r, "run/api.sock"));
+	/* and it does */
+	rig_privd(&r);
+	rig_set(&r);
+	ck_assert_uint_eq(rig_go(&r), 1);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
+/* ---- one box --------------------------------------------------------------- */
+
+START_TEST(life)
+{
+	struct msg	m;
+	char		ids[4][27];
+	int		alive[4], fd;
+	BODY(f, box_facts, ID1);
+	BODY(h, box_health, ID1);
+	BODY(t, box_log_tail, ID1);
+	struct msg_box_log_append	a = { .id = ID1, .line = "from apid" };
+
+	rig_start(&r);
+	fd = rig_box(&r, ID1, 1);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_FACTS, &f, &m),
+	    MSG_BOX_FACTS_ARE);
+	ck_assert_str_eq(m.body.box_facts_are.verdict, "");
+	ck_assert_str_eq(m.body.box_facts_are.ruleset, "opened");
+	ck_assert_uint_eq(m.body.box_facts_are.memory_bytes, 2147483648);
+	ck_assert_uint_eq(m.body.box_facts_are.pids, 4096);
+	ck_assert_uint_eq(m.body.box_facts_are.seccomp_filters, 2);
+	ck_assert_str_eq(m.body.box_facts_are.uid_map, "0 1879048192 65536");
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_HEALTH, &h, &m),
+	    MSG_BOX_HEALTH_IS);
+	ck_assert_uint_eq(m.body.box_health_is.health, HEALTHY);
+	ck_assert_str_eq(m.body.box_health_is.part, "");
+	ck_assert_uint_eq(m.body.box_health_is.pids, 1);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_LOG_APPEND, &a, &m), MSG_OK);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_LOG_TAIL, &t, &m),
+	    MSG_BOX_LOG_TAIL_IS);
+	ck_assert_ptr_nonnull(memmem(m.body.box_log_tail_is.text.data,
+	    m.body.box_log_tail_is.text.len, "fake runner is up\nfrom apid\n",
+	    28));
+	ck_assert_uint_eq(listed(ids, alive), 1);
+	ck_assert_str_eq(ids[0], ID1);
+	ck_assert_int_eq(alive[0], 1);
+	kill_box(ID1);
+	ck_assert_int_eq(recv(fd, ids, 1, 0), 0);
+	(void)close(fd);
+	ck_assert_uint_eq(listed(ids, alive), 1);
+	ck_assert_int_eq(alive[0], 0);
+	purge_box(ID1, 1);
+	ck_assert_uint_eq(listed(ids, alive), 0);
+	kill_box(ID1);			/* unknown ones are dead and gone */
+	purge_box(ID1, 0);
+}
+END_TEST
+
+START_TEST(pid1_ends)
+{
+	struct msg	m;
+	int		fd;
+	BODY(a, box_attach, ID1);
+
+	rig_start(&r);
+	fd = rig_box(&r, ID1, 1);
+	ck_assert_int_eq(send(fd, "q", 1, 0), 1);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_BOX_ENDED);
+	ck_assert_str_eq(m.body.box_ended.id, ID1);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_ATTACH, &a, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_NOT_READY);
+	(void)close(fd);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
+static const struct refused {
+	const char	*rootfs;
+	uint64_t	 network, memory, cpu, pids;
+	unsigned int	 code;
+} refusals[] = {
+	{ "default", NETWORK_EGRESS, 0, 0, 0, CODE_NETWORK_UNSUPPORTED },
+	{ "default", NETWORK_ALLOWLIST, 0, 0, 0, CODE_NETWORK_UNSUPPORTED },
+	{ "default", 0, UINT64_C(1) << 40, 0, 0, CODE_LIMIT_ABOVE_CEILING },
+	{ "default", 0, WB_U63, 0, 0, CODE_LIMIT_ABOVE_CEILING },
+	{ "default", 0, 0, 1000000, 0, CODE_LIMIT_ABOVE_CEILING },
+	{ "default", 0, 0, 0, 1000000, CODE_LIMIT_ABOVE_CEILING },
+	{ "default", 0, 1, 0, 0, CODE_BAD_REQUEST },
+	{ "default", 0, 0, 1, 0, CODE_BAD_REQUEST },
+	{ "default", 0, 0, 0, 1, CODE_BAD_REQUEST },
+	{ "nowhere", 0, 0, 0, 0, CODE_ROOTFS_UNKNOWN },
+	{ "evil", 0, 0, 0, 0, CODE_ROOTFS_UNKNOWN },
+};
+#define NREFUSALS ((int)(sizeof(refusals) / sizeof(refusals[0])))
+
+START_TEST(refused)
+{
+	struct msg_box_create	c;
+	struct msg		m;
+	int			i;
+
+	rig_start(&r);
+	for (i = 0; i < NREFUSALS; i++) {
+		memset(&c, 0, sizeof(c));
+		(void)str_copy(c.id, ID1, sizeof(c.id));
+		(void)str_copy(c.name, "box", sizeof(c.name));
+		(void)str_copy(c.rootfs, refusals[i].rootfs,
+		    sizeof(c.rootfs));
+		c.network = refusals[i].network;
+		c.memory_bytes = refusals[i].memory;
+		c.cpu_milli = refusals[i].cpu;
+		c.pids = refusals[i].pids;
+		ck_assert_int_eq(rig_ask(&r, MSG_BOX_CREATE, &c, &m),
+		    MSG_ERROR);
+		ck_assert_msg(error_of(&m) == refusals[i].code, "row %d: %s",
+		    i, code_name(error_of(&m)));
+	}
+	ck_assert(rig_quiet(&r, R_NETD));
+	ck_assert(!rig_file(&r, "sandboxes/%s", ID1));
+}
+END_TEST
+
+START_TEST(in_use)
+{
+	struct msg_box_create	c = { .id = ID1, .name = "box",
+				    .rootfs = "two" };
+	struct msg		m;
+
+	r.conf.max_boxes = 2;
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_CREATE, &c, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_EXISTS);
+	(void)close(rig_box(&r, ID2, 2));
+	(void)str_copy(c.id, ID3, sizeof(c.id));
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_CREATE, &c, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_NO_SPACE_FOR_BOX);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+	(void)close(rig_box(&r, ID3, 3));	/* the range is free again */
+	kill_box(ID2);
+	purge_box(ID2, 1);
+	kill_box(ID3);
+	purge_box(ID3, 1);
+}
+END_TEST
+
+START_TEST(disk_floor)
+{
+	struct msg_box_create	c = { .id = ID1, .name = "box",
+				    .rootfs = "default" };
+	struct msg		m;
+
+	r.conf.disk_floor = INT64_MAX;
+	rig_start(&r);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_CREATE, &c, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_DISK_FLOOR);
+}
+END_TEST
+
+START_TEST(netd_refuses)
+{
+	struct msg_box_create	c = { .id = ID1, .name = "box",
+				    .rootfs = "default" };
+	struct msg		m;
+	char			ids[4][27];
+	int			alive[4];
+
+	rig_start(&r);
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_CREATE, &c, -1,
+	    NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_MAKE);
+	ck_assert_int_eq(chan_error(&r.d[R_NETD].chan, m.rid,
+	    CODE_NO_SPACE_FOR_BOX, "none left"), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_NO_SPACE_FOR_BOX);
+	ck_assert_uint_eq(listed(ids, alive), 0);
+}
+END_TEST
+
+/* A rootfs in which /proc is a file: the child fails, half way. */
+START_TEST(launch_fails)
+{
+	struct msg	m;
+	char		path[128];
+	int		fd;
+	BODY(t, box_log_tail, ID1);
+
+	(void)snprintf(path, sizeof(path), "%s/rootfs/tiny/proc", r.dir);
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_ne(fd = open(path, O_WRONLY | O_CREAT, 0644), -1);
+	(void)close(fd);
+	rig_start(&r);
+	ck_assert_int_eq(rig_create(&r, ID1, 1, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_CREATE_FAILED);
+	ck_assert_str_ne(m.body.error.detail, "");
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_LOG_TAIL, &t, &m),
+	    MSG_BOX_LOG_TAIL_IS);
+	ck_assert_uint_gt(m.body.box_log_tail_is.text.len, 0);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
+/* ---- quarantine ------------------------------------------------------------- */
+
+static int
+frozen(const char *id)
+{
+	char	path[200], c = '?';
+	int	fd;
+
+	(void)snprintf(path, sizeof(path),
+	    "/sys/fs/cgroup/unified/%s/%s/cgroup.freeze", r.cgroup, id);
+	if ((fd = open(path, O_RDONLY)) == -1) {
+		(void)snprintf(path, sizeof(path),
+		    "/sys/fs/cgroup/%s/%s/cgroup.freeze", r.cgroup, id);
+		ck_assert_int_ne(fd = open(path, O_RDONLY), -1);
+	}
+	ck_assert_int_eq(read(fd, &c, 1), 1);
+	(void)close(fd);
+	return c == '1';
+}
+
+/* 0: wrong, 1: empty, 2: too short; 3: right but for the second time */
+START_TEST(wrong_nonce)
+{
+	struct msg	m;
+	uint8_t		bytes[32] = { 0 };
+	int		fd = -1;
+	BODY(n, box_nonce, ID1);
+	BODY(a, box_attach, ID1);
+	BODY(f, box_facts, ID1);
+
+	rig_start(&r);
+	n.nonce.data = bytes;
+	n.nonce.len = _i == 1 ? 0 : _i == 2 ? 31 : 32;
+	if (_i < 3)
+		ck_assert_int_eq(rig_create(&r, ID1, 1, &m), MSG_BOX_CREATED);
+	else
+		fd = rig_box(&r, ID1, 1);
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_NONCE, &n, -1,
+	    NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_CUT);
+	ck_assert(frozen(ID1));
+	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_WRONG_NONCE);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_ATTACH, &a, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_QUARANTINED);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_NONCE, &n, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_QUARANTINED);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_FACTS, &f, &m),
+	    MSG_BOX_FACTS_ARE);
+	fd_close(&fd);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
+START_TEST(quarantine)
+{
+	struct msg			m;
+	struct msg_box_quarantine	q = { .id = ID1, .field = "ns_mnt" };
+	BODY(h, box_health, ID1);
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_QUARANTINE, &q,
+	    -1, NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_CUT);
+	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_HEALTH, &h, &m),
+	    MSG_BOX_HEALTH_IS);
+	ck_assert_uint_eq(m.body.box_health_is.health, SUSPECT);
+	ck_assert_str_eq(m.body.box_health_is.part, "quarantined");
+	/* also for the next privd, and still closed for the next netd */
+	rig_kill(&r);
+	rig_privd(&r);
+	rig_set(&r);
+	ck_assert_uint_eq(rig_go(&r), 1);
+	ck_assert_int_eq(r.open, 0);
+	ck_assert(frozen(ID1));
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_HEALTH, &h, &m),
+	    MSG_BOX_HEALTH_IS);
+	ck_assert_str_eq(m.body.box_health_is.part, "quarantined");
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
+/* ---- breaks of the contract --------------------------------------------------- */
+
+static void
+expect_new_set(void)
+{
+	rig_set(&r);
+	ck_assert_uint_eq(rig_go(&r), 0);
+}
+
+START_TEST(hostile_answers)
+{
+	struct msg_net_made	made = { .k = 1, .ruleset = "x" };
+	struct msg_net_opened	opened = { .k = 1, .ruleset = "x" };
+	struct msg_event_appended seq = { .seq = 1 };
+	struct msg_daemon_ready	ready = { .version = "twice" };
+	struct msg_ok		ok = { 0 };
+
+	rig_start(&r);
+	switch (_i) {
+	case 0:		/* nobody asked */
+		ck_assert_int_eq(chan_send(&r.d[R_NETD].chan, MSG_NET_MADE, 1,
+		    &made, rig_netns(&r)), 0);
+		break;
+	case 1:
+		ck_assert_int_eq(chan_send(&r.d[R_NETD].chan, MSG_NET_OPENED,
+		    77, &opened, -1), 0);
+		break;
+	case 2:
+		ck_assert_int_eq(chan_send(&r.d[R_STORED].chan,
+		    MSG_EVENT_APPENDED, 99, &seq, -1), 0);
+		break;
+	case 3:
+		ck_assert_int_eq(chan_send(&r.d[R_APID].chan, MSG_OK, 0, &ok,
+		    -1), 0);
+		break;
+	case 4:
+		r.d[R_APID].chan.state = S_INIT;
+		(void)chan_ask(&r.d[R_APID].chan, MSG_DAEMON_READY, &ready,
+		    -1, NULL);
+		break;
+	case 5:		/* not a message at all */
+		ck_assert_int_eq(send(r.d[R_APID].chan.fd, "\xff\xff", 2, 0),
+		    2);
+		break;
+	case 6:
+		ck_assert_int_eq(send(r.d[R_NETD].chan.fd, "", 0, 0), 0);
+		break;
+	}
+	expect_new_set();
+}
+END_TEST
+
+START_TEST(netd_wrong_answer)
+{
+	struct msg_box_create	c = { .id = ID1, .name = "box",
+				    .rootfs = "default" };
+	struct msg		m;
+
+	rig_start(&r);
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_CREATE, &c, -1,
+	    NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_MAKE);
+	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
+	expect_new_set();
+	ck_assert(!rig_file(&r, "sandboxes/%s", ID1));
+}
+END_TEST
+
+START_TEST(requests_do_not_mix)
+{
+	struct msg	m;
+	BODY(p, box_purge, ID1);
+	BODY(a, box_attach, ID1);
+	BODY(n, box_nonce, ID1);
+	BODY(k, box_kill, ID1);
+	struct msg_box_quarantine q = { .id = ID1, .field = "x" };
+	uint8_t		bytes[32] = { 0 };
+	uint32_t	cut;
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_PURGE, &p, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_NOT_READY);
+	/* while netd owes the answer to a cut, nothing else is begun */
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_QUARANTINE, &q,
+	    -1, NULL), 0);
+	n.nonce.data = bytes;
+	n.nonce.len = 32;
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_CUT);
+	cut = m.rid;
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_ATTACH, &a, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_QUARANTINED);
+	/* but an end comes first; the asker before is told */
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_KILL, &k, -1,
+	    NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_ENDED);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
+	/* netd's late answer hurts nobody: the purge waits for it */
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_PURGE, &p, -1,
+	    NULL), 0);
+	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, cut), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_FREE);
+	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
+	ck_assert(!rig_file(&r, "sandboxes/%s", ID1));
+}
+END_TEST
+
+/* ---- apid dies in the middle ---------------------------------------------------- */
+
+/* 0: netd is at work; 1: netd has just answered */
+START_TEST(create_in_flight)
+{
+	struct msg_box_create	c = { .id = ID1, .name = "box",
+				    .rootfs = "default" };
+	struct msg_net_made	made = { .k = 1, .ruleset = "x" };
+	struct msg		m;
+	char			ids[4][27];
+	int			alive[4], i;
+
+	rig_start(&r);
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_CREATE, &c, -1,
+	    NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_MAKE);
+	if (_i == 1)
+		ck_assert_int_eq(chan_send(&r.d[R_NETD].chan, MSG_NET_MADE,
+		    m.rid, &made, rig_netns(&r)), 0);
+	(void)kill(r.d[R_APID].pid, SIGKILL);
+	for (i = 0; i < R_N; i++)
+		fd_close(&r.d[i].sock);
+	rig_set(&r);
+	/* what was being made is gone, or known and ended by the asker */
+	ck_assert_uint_eq(rig_go(&r), 0);
+	for (i = 0; i < 1000 && listed(ids, alive) != 0; i++)
+		(void)poll(NULL, 0, 10);
+	ck_assert_uint_eq(listed(ids, alive), 0);
+	ck_assert(!rig_file(&r, "sandboxes/%s", ID1));
+}
+END_TEST
+
+/* ---- privd dies ------------------------------------------------------------------- */
+
+static ino_t
+userns_of_netd(void)
+{
+	char		path[64];
+	struct stat	st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/ns/user",
+	    (long)r.d[R_NETD].pid);
+	ck_assert_int_eq(stat(path, &st), 0);
+	return st.st_ino;
+}
+
+START_TEST(killed_with_boxes)
+{
+	struct msg	m;
+	char		ids[4][27];
+	int		alive[4], fd;
+	ino_t		u1;
+	BODY(a, box_attach, ID1);
+	BODY(f, box_facts, ID2);
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID2, 2));
+	(void)close(rig_box(&r, ID1, 1));
+	u1 = userns_of_netd();
+	rig_kill(&r);
+	/* daemons of the old set that do not mind its end are ended */
+	rig_privd(&r);
+	rig_set(&r);
+	ck_assert_uint_eq(rig_go(&r), 2);
+	ck_assert_int_eq(r.open, 1);
+	ck_assert_uint_eq(userns_of_netd(), u1);
+	ck_assert_uint_eq(listed(ids, alive), 2);
+	ck_assert_str_eq(ids[0], ID1);
+	ck_assert_str_eq(ids[1], ID2);
+	ck_assert(alive[0] && alive[1]);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_FACTS, &f, &m),
+	    MSG_BOX_FACTS_ARE);
+	ck_assert_str_eq(m.body.box_facts_are.verdict, "");
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_ATTACH, &a, &m),
+	    MSG_BOX_ATTACHED);
+	fd = m.fd;
+	(void)close(fd);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+	kill_box(ID2);
+	purge_box(ID2, 1);
+}
+END_TEST
+
+/* A set that is replaced adopts too; boxes and their connections live on. */
+START_TEST(set_restart_with_box)
+{
+	struct msg	m;
+	int		fd, i;
+	ino_t		u1;
+	BODY(a, box_attach, ID1);
+
+	rig_start(&r);
+	fd = rig_box(&r, ID1, 1);
+	u1 = userns_of_netd();
+	(void)kill(r.d[R_STORED].pid, SIGKILL);
+	for (i = 0; i < R_N; i++)
+		fd_close(&r.d[i].sock);
+	rig_set(&r);
+	ck_assert_uint_eq(rig_go(&r), 1);
+	ck_assert_uint_eq(userns_of_netd(), u1);
+	(void)close(fd);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_ATTACH, &a, &m),
+	    MSG_BOX_ATTACHED);
+	(void)close(m.fd);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
+/* Killed while a box is made and removed, at many moments. */
+START_TEST(killed_at_any_time)
+{
+	struct msg_box_create	c = { .id = ID1, .name = "box",
+				    .rootfs = "default" };
+	struct msg_net_made	made = { .k = 1, .ruleset = "x" };
+	struct msg		m;
+	char			ids[4][27];
+	int			alive[4];
+	unsigned int		adopted, n;
+	struct timespec		ts = { 0, 150000L * _i };
+
+	rig_start(&r);
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_CREATE, &c, -1,
+	    NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_MAKE);
+	ck_assert_int_eq(chan_send(&r.d[R_NETD].chan, MSG_NET_MADE, m.rid,
+	    &made, rig_netns(&r)), 0);
+	(void)nanosleep(&ts, NULL);	/* the moment is what is varied */
+	rig_kill(&r);
+	rig_privd(&r);
+	rig_set(&r);
+	adopted = rig_go(&r);
+	n = listed(ids, alive);
+	ck_assert_uint_le(n, 1);
+	if (n == 1) {
+		kill_box(ID1);
+		purge_box(ID1, alive[0]);
+	}
+	ck_assert_uint_eq(adopted, n == 1 && alive[0]);
+	ck_assert(!rig_file(&r, "sandboxes/%s", ID1));
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("privd");
+	TCase	*set = tcase_create("set"), *box = tcase_create("box");
+	TCase	*bad = tcase_create("hostile"), *die = tcase_create("killed");
+	SRunner	*sr;
+	int	 failed;
+
+	if (getuid() != 0) {
+		puts("skipped: needs root");
+		return 77;
+	}
+	tcase_add_checked_fixture(set, setup, teardown);
+	tcase_set_timeout(set, 60);
+	tcase_add_test(set, start_order);
+	tcase_add_test(set, second_is_refused);
+	tcase_add_test(set, fence);
+	tcase_add_loop_test(set, all_for_one, 0, 2 * R_N);
+	tcase_add_test(set, gives_up);
+	tcase_add_test(set, stop_order);
+	suite_add_tcase(s, set);
+	tcase_add_checked_fixture(box, setup, teardown);
+	tcase_set_timeout(box, 60);
+	tcase_add_test(box, life);
+	tcase_add_test(box, pid1_ends);
+	tcase_add_test(box, refused);
+	tcase_add_test(box, in_use);
+	tcase_add_test(box, disk_floor);
+	tcase_add_test(box, netd_refuses);
+	tcase_add_test(box, launch_fails);
+	tcase_add_loop_test(box, wrong_nonce, 0, 4);
+	tcase_add_test(box, quarantine);
+	suite_add_tcase(s, box);
+	tcase_add_checked_fixture(bad, setup, teardown);
+	tcase_set_timeout(bad, 60);
+	tcase_add_loop_test(bad, hostile_answers, 0, 7);
+	tcase_add_test(bad, netd_wrong_answer);
+	tcase_add_test(bad, requests_do_not_mix);
+	suite_add_tcase(s, bad);
+	tcase_add_checked_fixture(die, setup, teardown);
+	tcase_set_timeout(die, 60);
+	tcase_add_loop_test(die, create_in_flight, 0, 2);
+	tcase_add_test(die, killed_with_boxes);
+	tcase_add_test(die, set_restart_with_box);
+	tcase_add_loop_test(die, killed_at_any_time, 0, 20);
+	suite_add_tcase(s, die);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	rig_sweep();
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}
