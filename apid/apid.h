@@ -1,0 +1,518 @@
+/*
+ * apid.h: what the files of apid share.
+ *
+ * apid serves the API and drives each box through its life.  It owns the
+ * boxes and sessions in memory, and nothing that lasts: rows and records are
+ * stored's, processes privd's, namespaces netd's, output the runner's.
+ * One thread, one event loop; whatever takes time is a request to a peer and
+ * a callback.
+ */
+#ifndef APID_APID_H
+#define APID_APID_H
+
+#include <sys/queue.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <jansson.h>
+
+#include "chan.h"
+#include "conf.h"
+#include "http.h"
+#include "proto.h"
+#include "ulid.h"
+
+#define APID_TENANT	"default"	/* until keys exist there is one */
+
+/* Time limits of requests, milliseconds; 0 waits for ever. */
+#define T_STORE		30000		/* stored, an fsync included */
+#define T_PRIVD		30000		/* privd, a box made */
+#define T_BOOT		10000		/* a step of a runner that boots */
+#define T_RUNNER	60000		/* any other request to a runner */
+
+/* Bounds, per box. */
+#define BOX_RUNNING_MAX	512		/* sessions that run */
+#define BOX_ENDED_KEPT	32		/* ended sessions kept in memory */
+#define BOX_READERS_MAX	64		/* readers of one session */
+
+struct box;
+struct boot;
+struct peer;
+struct session;
+
+struct apid {
+	const struct conf	*conf;		/* lives as long as we do */
+	struct event_base	*base;		/* owned */
+	struct http_server	*http;		/* owned */
+	struct peer		*privd, *stored, *netd;	/* owned */
+	uint64_t		 generation;	/* of this set of daemons */
+	int			 stopping;	/* DAEMON_STOP has come */
+	int			 serving;	/* listeners are open */
+};
+
+extern struct apid	env;
+
+/* Ends the process so that privd starts the set afresh. */
+void	apid_lost(const char *who, const char *why)
+	    __attribute__((noreturn));
+/* Opens the listeners, once: the boxes are known. */
+void	apid_serve(void);
+
+/* ---- text.c: bytes as JSON, lists ------------------------------------ */
+
+/* One allocation, ended by free((void *)(uintptr_t)l.v); empty: v NULL. */
+struct wire_list list_dup(const struct wire_list *);
+void	list_free(struct wire_list *);
+/* An object of strings to "key=value" items, and back.  Owned by caller. */
+struct wire_list list_from_object(const json_t *);
+json_t	*list_to_object(const struct wire_list *);
+json_t	*list_to_array(const struct wire_list *);	/* as text_json() */
+/* The items of a JSON array of strings; bounded by the schema. */
+struct wire_list list_from_array(const json_t *);
+size_t	list_bytes(const struct wire_list *);
+/* Value of "key=value" in the list with its length, or NULL. */
+const char *list_value(const struct wire_list *, const char *key,
+	    size_t keylen, size_t *ret_len);
+
+/* Bytes of p that are whole UTF-8 characters, up to the first that is not. */
+size_t	utf8_prefix(const uint8_t *p, size_t len);
+/* A JSON string; what is not UTF-8 becomes U+FFFD. */
+json_t	*text_json(const void *, size_t len);
+json_t	*text_json_or_null(const char *);		/* "" becomes null */
+/* Base64 of len bytes into dst (4 * ((len + 2) / 3) bytes); its length. */
+size_t	base64(char *dst, const uint8_t *, size_t len);
+/* A JSON string with the bytes, and "utf-8" or "base64" through ret_enc. */
+json_t	*bytes_json(const uint8_t *, size_t len, const char **ret_enc);
+/*
+ * {"seq","stream","data","encoding"} and a newline into dst of at least
+ * LINE_MAX_BYTES; its length.  len <= 32,768.
+ */
+#define LINE_MAX_BYTES	(65536 + 128)
+size_t	chunk_line(char *dst, uint64_t seq, unsigned int stream,
+	    const uint8_t *, size_t len);
+/* "snake_case" to "camelCase" in place. */
+void	text_camel(char *);
+json_t	*time_json(uint64_t ms);
+/* A pleasant name, "brave-otter-17"; not checked for being free. */
+void	text_name(char ret[64]);
+/* "TERM", "SIGTERM", "RTMIN+1": its number, or 0. */
+unsigned int text_signal(const char *);
+
+/* ---- peer.c: requests with answers ------------------------------------ */
+
+/* Why a peer is no more. */
+enum peer_end {
+	PEER_GONE,		/* it closed its channel, or the socket broke */
+	PEER_LATE,		/* an answer did not come in time; never reads */
+	PEER_WRONG		/* it broke protocol */
+};
+
+/*
+ * Takes fd.  on_msg: a message that is no answer (m->fd is the callee's).
+ * on_fault: the peer is no more; called once, from the loop, after every
+ * outstanding request got its NULL (not so for a daemon's); the callee ends
+ * with peer_free() or does not return.
+ */
+struct peer *peer_new(const char *name, int fd, unsigned int actor,
+	    unsigned int state, void (*on_msg)(struct peer *, struct msg *),
+	    void (*on_fault)(struct peer *, enum peer_end, const char *why),
+	    void *arg);
+void	*peer_arg(const struct peer *);
+void	peer_state(struct peer *, unsigned int chan_state);
+/*
+ * Asks.  cb (NULL: nobody listens) gets the answer, of the due type or
+ * MSG_ERROR, valid during the call and with its descriptor, or NULL: the
+ * peer is no more.  Exactly once, never from within peer_ask(), and not at
+ * all after peer_forget().  An answer that is not there after timeout_ms is
+ * a fault of the peer (0: it may take for ever).  A daemon's callbacks never
+ * get NULL: on_fault ends this process.
+ */
+void	peer_ask(struct peer *, unsigned int type, const void *body,
+	    uint64_t timeout_ms, void (*cb)(void *, const struct msg *),
+	    void *arg);
+/* The same; returns the number, for EVENT_CANCEL. */
+uint32_t peer_ask_rid(struct peer *, unsigned int type, const void *body,
+	    uint64_t timeout_ms, void (*cb)(void *, const struct msg *),
+	    void *arg);
+/* Answers to requests of this arg are dropped from now on. */
+void	peer_forget(struct peer *, const void *arg);
+/* Not a request: no answer is due. */
+void	peer_tell(struct peer *, unsigned int type, const void *body);
+/* More is queued for it than a sane peer lets pile up. */
+int	peer_full(const struct peer *);
+/* Reads nothing from it for some time. */
+void	peer_pause(struct peer *, unsigned int ms);
+/* A violation that only the owner can see: as one of the channel's. */
+void	peer_fault(struct peer *, const char *fmt, ...)
+	    __attribute__((format(printf, 2, 3)));
+/* Callbacks of what is outstanding get NULL.  NULL is ignored. */
+void	peer_free(struct peer *);
+/* The answer's code: NONE, that of MSG_ERROR, or INTERNAL for NULL. */
+enum wb_code peer_code(const struct msg *);
+/* Its detail, or why there is none. */
+const char *peer_detail(const struct msg *);
+
+/* A leaky bucket: 1 while `burst' and `per_s' are kept, else 0. */
+struct bucket { uint64_t at_ms; uint64_t tokens_milli; };
+int	bucket_take(struct bucket *, unsigned int burst, unsigned int per_s);
+
+/* ---- box.c: the boxes ------------------------------------------------- */
+
+struct box_wait {			/* who waits for a turn of a box */
+	TAILQ_ENTRY(box_wait)	 next;
+	void			(*fn)(struct box_wait *, struct box *);
+	void			*arg;	/* borrowed: the waiter's */
+};
+
+struct box {
+	TAILQ_ENTRY(box)	 all;		/* by id, ascending */
+	LIST_ENTRY(box)		 by_id, by_name;
+	int			 listed;	/* in the tables */
+	int			 named;		/* holds its name */
+	unsigned int		 refs;		/* see box_ref() */
+
+	char			 id[27];
+	char			 tenant[64], created_by[64];
+	char			 name[64];
+	char			 rootfs[64];	/* "": the default, not yet made */
+	unsigned int		 network;
+	uint64_t		 memory_bytes, cpu_milli, pids;
+	enum box_state		 state;
+	enum box_state		 target;	/* of the last move asked for */
+	char			 reason[128];
+	uint64_t		 created_ms, changed_ms;
+	struct wire_list	 labels, env;	/* owned */
+
+	enum wb_health		 health;
+	char			 part[64];	/* of SUSPECT */
+	char			 ruleset[65];	/* as the proof saw it */
+	int			 polled, pinged;	/* answers are due */
+	int			 found;		/* reconcile.c */
+
+	struct boot		*boot;		/* owned; boot.c */
+	struct peer		*runner;	/* owned; NULL: no channel */
+	struct event		 retry;		/* attach again */
+	unsigned int		 retries;
+	struct bucket		 log_rate, announce_rate, msg_rate;
+	struct bucket		 attach_rate;
+	unsigned int		 dropped;	/* lines */
+
+	int			 astray;	/* stored lacks a move */
+	int			 condemned;	/* quarantine is under way */
+	unsigned int		 removing;	/* enum remove_step */
+	struct removal		*removal;	/* owned; remove.c */
+
+	LIST_HEAD(, session)	 sessions;	/* by id, descending */
+	unsigned int		 running, ended;	/* of these */
+	int			 known;		/* all that run are in here */
+};
+
+void	 box_init(void);
+/* A box in state REQUESTED, in the tables, with a reference of its own. */
+struct box *box_new(const char *id, const char *tenant, const char *by,
+	    const char *name);
+/* From a row of stored. */
+struct box *box_load(const struct row_sandbox *);
+void	 box_row(const struct box *, struct row_sandbox *ret);
+struct box *box_ref(struct box *);
+void	 box_unref(struct box *);		/* frees the last */
+/* Leaves the tables: DELETED, or never was.  Drops the tables' reference. */
+void	 box_gone(struct box *);
+struct box *box_by_id(const char *id);
+/* A live box by its name. */
+struct box *box_by_name(const char *tenant, const char *name);
+/*
+ * By ULID, unique prefix of at least 12, or name, in this order; NULL, with
+ * *ret_many set when a prefix fits more than one.
+ */
+struct box *box_find(const char *tenant, const char *ref, int *ret_many);
+struct box *box_next(const char *tenant, const char *after);	/* by id */
+unsigned int box_count(void);
+json_t	*box_json(const struct box *);
+json_t	*box_row_json(const struct row_sandbox *);
+void	 box_health(struct box *, enum wb_health, const char *part);
+
+/* What a move carries besides state and reason; all may be NULL. */
+struct move_more {
+	const char		*actor, *request;
+	const uint8_t		*proof;		/* borrowed */
+	size_t			 proof_len;
+};
+/*
+ * Moves in stored, then here: a durable one when the disk has it, another
+ * at once.  done (NULL: nobody waits) gets CODE_NONE or what stored said;
+ * a move that is not in the table ends the process, for then stored and we
+ * disagree.  The box is held until then.
+ */
+void	 box_move(struct box *, enum box_state, const char *reason,
+	    int durable, const struct move_more *,
+	    void (*done)(struct box *, enum wb_code, void *), void *arg);
+/* Code and words for a request that this box cannot serve now, or NONE. */
+enum wb_code box_refuses(const struct box *, const char **ret_why);
+/* A session may start: READY, with a channel. */
+int	 box_usable(const struct box *);
+/* Sessions that run can be reached: READY or draining, with a channel. */
+int	 box_talks(const struct box *);
+/* The same as box_refuses() for what needs only that. */
+enum wb_code box_refuses_talk(const struct box *, const char **ret_why);
+
+/* ---- boot.c: from a row to READY -------------------------------------- */
+
+struct boot_result {
+	enum wb_code	 code;		/* NONE: READY */
+	char		 detail[256];
+	json_t		*log;		/* borrowed: lines of launch.log */
+};
+
+/*
+ * Makes a box whose row is not written yet.  recorded (may be NULL) is
+ * called when the row is on disk, done when the box is READY, quarantined
+ * or failed; if recorded was given an error, done is not called.
+ */
+void	 boot_create(struct box *, const char *actor, const char *request,
+	    void (*recorded)(struct box *, enum wb_code, const char *, void *),
+	    void (*done)(struct box *, const struct boot_result *, void *),
+	    void *arg);
+/* The caller of boot_create() no longer listens. */
+void	 boot_unlisten(struct box *, const void *arg);
+/*
+ * Takes hold of a box that runs (READY, DRAINING).  done gets "attached",
+ * "suspect", "absent" or "quarantined".
+ */
+void	 boot_attach(struct box *,
+	    void (*done)(struct box *, const char *verdict, void *),
+	    void *arg);
+/* Ends a creation that is under way; the box is then removed as failed. */
+void	 boot_abort(struct box *, const char *why);
+/* The box's pid 1 has ended, or its channel broke. */
+void	 boot_lost(struct box *, const char *why);
+/*
+ * Nonsense from a runner, or facts that differ: frozen by privd, moved to
+ * QUARANTINED with the field as reason, channel closed.
+ */
+void	 box_quarantine(struct box *, const char *field, const char *proof,
+	    size_t len);
+
+/* ---- runner.c: the channel of a box ------------------------------------ */
+
+/* Takes fd; b->runner is there afterwards. */
+void	 runner_open(struct box *, int fd);
+/* Readers of its sessions are told that nothing comes. */
+void	 runner_close(struct box *);
+/* A line into the box's launch.log, rate-limited. */
+void	 runner_log(struct box *, const char *line);
+/* pid 1 is gone, by privd's word. */
+void	 box_ended(struct box *);
+
+/* ---- proof.c: evidence -------------------------------------------------- */
+
+/* The first field in which the runner's facts differ from the host's. */
+const char *proof_differs(const struct msg_runner_facts *,
+	    const struct msg_box_facts_are *);
+/*
+ * The evidence as it is kept, hashed and served: one line of JSON, at most
+ * PROOF_MAX bytes, allocated.  field: the first that differed, or "".
+ */
+#define PROOF_MAX	24576
+char	*proof_text(const struct box *, const struct msg_runner_facts *,
+	    const struct msg_box_facts_are *, const char *field, uint64_t ms);
+
+/* ---- session.c ----------------------------------------------------------- */
+
+struct session_wait {			/* who waits for a session's end */
+	LIST_ENTRY(session_wait) next;
+	int			 on;
+	void			(*fn)(struct session_wait *,
+				    struct session *);
+	void			*arg;	/* borrowed */
+};
+
+enum session_state { SESSION_STARTING, SESSION_RUNNING, SESSION_ENDED };
+
+struct session {
+	LIST_ENTRY(session)	 by_box;
+	int			 listed;	/* in its box's list */
+	struct box		*box;		/* referenced */
+	unsigned int		 refs;
+	char			 sandbox[27], id[27], tenant[64], name[64];
+	struct wire_list	 argv;		/* owned */
+	unsigned int		 origin;	/* 0 API, 1 wb */
+	enum session_state	 state;		/* as in the row */
+	int			 counted;	/* in box->running */
+	int			 asked;		/* SESSION_WAIT is out */
+	int			 ending;	/* the end is being written */
+	uint64_t		 exit_code, signal, left_behind;
+	uint64_t		 first_seq, last_seq;
+	int			 exit_known;	/* last_seq is final */
+	int			 usage_known;
+	uint64_t		 wall_ms, user_usec, sys_usec, peak_bytes;
+	char			 reason[64];
+	uint64_t		 started_ms, ended_ms;
+	struct event		 again;		/* the end, once more */
+	LIST_HEAD(, session_wait) waits;
+	LIST_HEAD(, reader)	 readers;	/* output.c */
+	LIST_HEAD(, ask)	 orphans;	/* reads nobody waits for */
+	unsigned int		 nreaders;
+	struct reader		*holder;	/* holds the command back */
+	uint64_t		 held_to;	/* how far the last one was */
+	struct feed		*feed;		/* input under way; output.c */
+};
+
+struct session_spec {			/* all borrowed for the call */
+	const char		*name, *cwd;	/* "": none */
+	struct wire_list	 argv, env;
+	uint64_t		 timeout_ms;
+	const uint8_t		*input;
+	size_t			 input_len;	/* <= SESSION_INPUT_FIRST */
+	int			 stdin_open;
+	int			 attached;
+	const char		*actor, *request;
+};
+#define SESSION_INPUT_FIRST	8192
+
+/*
+ * Starts a command.  sent (may be NULL): the request is on its way, output
+ * can be asked for.  done, always: it runs (code NONE), or not, with a
+ * detail; its start is on disk, and when it failed so is its end.  The
+ * session is NULL when there never was one, else held until done returns.
+ */
+void	 session_start(struct box *, const struct session_spec *,
+	    void (*sent)(struct session *, void *),
+	    void (*done)(struct session *, enum wb_code, const char *,
+		void *), void *arg);
+struct session *session_ref(struct session *);
+void	 session_unref(struct session *);
+/* In memory: running, or ended not long ago. */
+struct session *session_find(struct box *, const char *id);
+/* From memory or from stored; fn gets NULL and a code when there is none. */
+void	 session_get(struct box *, const char *id,
+	    void (*fn)(struct session *, enum wb_code, void *), void *arg);
+/* Calls fn once, when the end is on disk; at once if it is. */
+void	 session_wait(struct session *, struct session_wait *);
+void	 session_wait_drop(struct session_wait *);
+json_t	*session_json(const struct session *);
+json_t	*session_row_json(const struct row_session *);
+/* Adds exitCode, signal, reason, leftBehind, times, usage. */
+void	 session_result(const struct session *, json_t *);
+/* The id before this one, for pages that begin with it. */
+void	 ulid_before(const char *id, char ret[27]);
+/* No process of the box is left. */
+void	 sessions_lost(struct box *);
+/* After an attach: rows that are open, then what the runner tells. */
+void	 sessions_resume(struct box *);
+/* The same for rows of a box that nobody attached; does nothing else. */
+void	 sessions_forsaken(struct box *);
+/* The box leaves the tables. */
+void	 sessions_drop(struct box *);
+/* `wb' started one. */
+void	 session_announced(struct box *, const char *id, const char *name,
+	    const struct wire_list *argv);
+
+/* ---- output.c: readers of output, writers of input ----------------------- */
+
+struct reader;
+struct reader_ops {
+	/* Bytes of LINE_MAX_BYTES lines that can be taken now. */
+	size_t	(*room)(void *);
+	/* gap_last 0: nothing was lost before it; seq 0: only a gap. */
+	void	(*chunk)(void *, const struct msg_session_chunk *);
+	/* Once, last: all is told (NONE), GONE, or the runner is (INTERNAL). */
+	void	(*end)(void *, enum wb_code);
+};
+
+/*
+ * Reads the session's chunks above `after' in order; follow: until its
+ * output ends, else until what is there now is told.  hold: the command is
+ * held back while this reader is behind, if it began at 0 or goes on where
+ * the last such one was.  NULL: too many.  The reader holds the session.
+ * The ops may free it; they are never called from within reader_new().
+ */
+struct reader *reader_new(struct session *, uint64_t after, int follow,
+	    int hold, const struct reader_ops *, void *arg);
+void	 reader_more(struct reader *);		/* there is room again */
+uint64_t reader_told(const struct reader *);	/* last seq, or 0 */
+void	 reader_free(struct reader *);		/* NULL is ignored */
+void	 readers_lost(struct session *);	/* the runner is gone */
+/* The session's last chunk is known: readers that have it may end. */
+void	 readers_ended(struct session *);
+
+/*
+ * Writes len bytes at offset, then eof.  done: NONE and the new offset;
+ * BAD_OFFSET and the one that was due; another code.  The data is borrowed
+ * until done, which is called exactly once, or until feed_free().  NULL: one
+ * is under way already.  done is never called from within feed_new().
+ */
+struct feed *feed_new(struct session *, uint64_t offset, const uint8_t *,
+	    size_t len, int eof,
+	    void (*done)(void *, enum wb_code, uint64_t offset,
+		const char *detail), void *arg);
+void	 feed_free(struct feed *);		/* NULL is ignored */
+
+/* ---- remove.c: the way out ------------------------------------------------ */
+
+enum remove_step {
+	REMOVE_NOT,
+	REMOVE_WAIT,		/* for a boot to be over */
+	REMOVE_DRAIN,		/* sessions may end by themselves */
+	REMOVE_KILL,		/* privd kills what is left */
+	REMOVE_RECORD,		/* DELETING is being written */
+	REMOVE_PURGE		/* DELETING is on disk, the rest goes */
+};
+
+/*
+ * Ends a box from whatever state: sessions get grace_ms, then SIGTERM, then
+ * all is killed, DELETING is written, and the rest removed behind it.  w->fn
+ * (w may be NULL) is called once, when DELETING is on disk, or when it could
+ * not be done yet (the state tells; it goes on), also from within the call.
+ * A second call only adds who waits, and may shorten the grace.
+ */
+void	 remove_box(struct box *, uint64_t grace_ms, const char *reason,
+	    const char *actor, const char *request, struct box_wait *);
+/* A boot that the removal waited for is over; else nothing. */
+void	 remove_go_on(struct box *);
+/* A session has ended: perhaps the last that a draining box waits for. */
+void	 remove_idle(struct box *);
+/* Nothing is left that could end by itself: no grace any more. */
+void	 remove_hurry(struct box *);
+/* privd has it and nobody else knows it. */
+void	 remove_stray(const char *id);
+
+/* ---- reconcile.c, health.c, auth.c ----------------------------------------- */
+
+void	 reconcile_start(void);
+void	 health_start(void);
+
+/* Takes the descriptor of the token; -1 with errno. */
+int	 auth_load(int fd);
+int	 auth_check_token(const char *bearer);	/* 1: it is the key */
+int	 auth_request(struct http_req *, void *);
+
+/* A record of our own; not waited for unless done is given. */
+void	 event_append(unsigned int type, const void *body, const char *actor,
+	    const char *sandbox, const char *session, const char *request,
+	    const char *outcome, const char *reason,
+	    void (*done)(void *, const struct msg *), void *arg);
+
+/* ---- api_*.c: helpers of the handlers --------------------------------------- */
+
+/* The box of {id}, or NULL after an answer. */
+struct box *api_box(struct http_req *);
+/* A code and a detail of a peer's as a problem. */
+void	 api_fail(struct http_req *, enum wb_code, const char *detail);
+/* The same with the session's id, where it may go on. */
+void	 api_fail_session(struct http_req *, enum wb_code,
+	    const struct session *, const char *why);
+/*
+ * The body of exec and session_create: argv and env are the caller's to free
+ * (spec_free), the rest is borrowed from the request.  What of stdin does
+ * not fit the first message is left to api_pour().  0, or -1 after an answer.
+ */
+int	 api_spec(struct http_req *, struct session_spec *ret);
+void	 api_spec_free(struct session_spec *);
+/* Writes what is left of the body's stdin, on its own; copies it. */
+void	 api_pour(struct http_req *, struct session *);
+
+#endif

@@ -1,0 +1,647 @@
+/*
+ * boot.c: from a row to READY; nothing runs until the box has proved itself.
+ *
+ * Theory of operation (DESIGN 4).  One struct boot drives one box, from its
+ * creation or for taking hold of one that outlived the daemons.  Steps, and
+ * what moves on from each; nobody else moves a boot:
+ *
+ *   RECORD  the row is written (stored, durable)		-> MAKE
+ *   MAKE    privd makes namespaces, mounts, filter, runner	-> ATTACH
+ *   ATTACH  privd connects to the box's control socket		-> HELLO
+ *   HELLO   host token to the runner, its nonce back		-> NONCE
+ *   NONCE   privd consumes the nonce and opens the network	-> GO
+ *   GO      the runner tells its facts, privd the host's	-> SETTLE
+ *   SETTLE  READY is written (stored, durable)			-> done
+ *
+ * A box that runs already begins at ATTACH, has no nonce to give any more
+ * (an empty one is due; anything else condemns it) and needs no SETTLE.
+ *
+ * The way out is one of: done; boot_fail(), after which the box is removed
+ * (or, when it was running, stays SUSPECT and is tried again by a timer);
+ * box_quarantine(), after which it is frozen.  A runner that is late, closes
+ * its channel or speaks nonsense is seen by its channel (runner.c), which
+ * calls boot_lost() or box_quarantine(): the callbacks here ignore NULL.
+ *
+ * States: PROVISIONING is told when MAKE begins, BOOTSTRAPPING when the
+ * nonce was consumed; neither waits for the disk.  REQUESTED does, before
+ * anything is made, and READY, before anybody is answered.
+ *
+ * Must never: let a session start before SETTLE, or believe a fact that the
+ * host did not see.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "apid.h"
+#include "log.h"
+#include "xmalloc.h"
+
+#define ATTACH_AGAIN_MS	10		/* the control socket's queue is full */
+#define ATTACH_TRIES	500
+#define RETRY_MAX_S	30
+#define LOG_LINES	20		/* of launch.log, told to the client */
+
+enum boot_step { B_RECORD, B_MAKE, B_ATTACH, B_HELLO, B_NONCE, B_GO,
+    B_SETTLE, B_OVER };
+
+struct boot {
+	struct box		*box;		/* referenced */
+	enum boot_step		 step;
+	int			 attach;	/* the box runs already */
+	char			 actor[64], request[27];
+	char			 aborted[128];	/* why, or "" */
+	unsigned int		 tries;
+	struct event		 again;
+	struct box_wait		 removed;
+
+	int			 runner_told, host_told;
+	struct msg_runner_facts	 runner;	/* mounts owned */
+	struct msg_box_facts_are host;		/* mounts owned */
+
+	struct boot_result	 result;	/* log owned */
+	void	(*recorded)(struct box *, enum wb_code, const char *, void *);
+	void	(*done)(struct box *, const struct boot_result *, void *);
+	void	(*attached)(struct box *, const char *, void *);
+	void	*arg;				/* of all three */
+};
+
+static void	boot_attach_ask(struct boot *);
+static void	boot_fail(struct boot *, enum wb_code, const char *);
+
+/* ---- life of a boot ------------------------------------------------------ */
+
+static void
+boot_again(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	boot_attach_ask(arg);
+}
+
+static struct boot *
+boot_new(struct box *b, int attach)
+{
+	struct boot	*o = xcalloc(1, sizeof(*o));
+
+	o->box = box_ref(b);
+	o->attach = attach;
+	(void)evtimer_assign(&o->again, env.base, boot_again, o);
+	b->boot = o;
+	return o;
+}
+
+static void
+boot_free(struct boot *o)
+{
+	struct box	*b = o->box;
+
+	peer_forget(env.privd, o);
+	peer_forget(env.stored, o);
+	peer_forget(b->runner, o);
+	(void)event_del(&o->again);
+	if (b->boot == o)
+		b->boot = NULL;
+	free((void *)(uintptr_t)o->runner.mounts.data);
+	free((void *)(uintptr_t)o->host.mounts.data);
+	json_decref(o->result.log);
+	free(o);
+	box_unref(b);
+}
+
+/* Tells whoever waits, and ends the boot. */
+static void
+boot_over(struct boot *o, const char *verdict)
+{
+	void	(*done)(struct box *, const struct boot_result *, void *);
+	void	(*attached)(struct box *, const char *, void *);
+
+	done = o->done;
+	attached = o->attached;
+	o->done = NULL;
+	o->attached = NULL;
+	if (o->box->boot == o)
+		o->box->boot = NULL;
+	if (done != NULL)
+		done(o->box, &o->result, o->arg);
+	if (attached != NULL)
+		attached(o->box, verdict, o->arg);
+	remove_go_on(o->box);
+	boot_free(o);
+}
+
+/* ---- failure -------------------------------------------------------------- */
+
+/* The last lines of launch.log as an array. */
+static json_t *
+log_lines(const struct wire_bin *text)
+{
+	json_t		*a = json_array();
+	const uint8_t	*p = text->data, *end, *nl;
+	size_t		 n = 0;
+
+	if (text->len == 0)
+		return a;
+	for (end = p + text->len; p < end; p = nl + 1) {
+		if ((nl = memchr(p, '\n', (size_t)(end - p))) == NULL)
+			nl = end;
+		(void)json_array_append_new(a, text_json(p,
+		    (size_t)(nl - p)));
+		if (++n > LOG_LINES)
+			(void)json_array_remove(a, 0);
+	}
+	return a;
+}
+
+static void
+boot_removed(struct box_wait *w, struct box *b)
+{
+	(void)b;
+	boot_over(w->arg, "absent");
+}
+
+static void
+boot_logged(void *arg, const struct msg *m)
+{
+	struct boot	*o = arg;
+	struct box	*b = o->box;
+
+	if (m->row->type == MSG_BOX_LOG_TAIL_IS)
+		o->result.log = log_lines(&m->body.box_log_tail_is.text);
+	o->removed.fn = boot_removed;
+	o->removed.arg = o;
+	b->boot = NULL;		/* the removal does not wait for us */
+	remove_box(b, 0, "create-failed", o->actor, o->request, &o->removed);
+}
+
+/* A box that runs: SUSPECT, and once more after some time. */
+static void
+attach_fail(struct boot *o, const char *detail)
+{
+	struct box	*b = o->box;
+	struct timeval	 tv = { 1, 0 };
+
+	log_warnx("box %s: attach: %s", b->id, detail);
+	runner_close(b);
+	box_health(b, SUSPECT, "control");
+	tv.tv_sec = b->retries < 5 ? 1 << b->retries : RETRY_MAX_S;
+	b->retries++;
+	if (b->listed && event_add(&b->retry, &tv) == -1)
+		fatalx("add timer: out of memory");
+	boot_over(o, "suspect");
+}
+
+static void
+boot_fail(struct boot *o, enum wb_code code, const char *detail)
+{
+	struct msg_box_log_tail	 m = { 0 };
+	struct box		*b = o->box;
+
+	if (o->step == B_OVER)
+		return;
+	o->step = B_OVER;
+	peer_forget(env.privd, o);
+	peer_forget(b->runner, o);
+	(void)event_del(&o->again);
+	if (o->attach) {
+		attach_fail(o, detail);
+		return;
+	}
+	log_warnx("box %s: create: %s", b->id, detail);
+	o->result.code = code;
+	(void)str_copy(o->result.detail, detail, sizeof(o->result.detail));
+	runner_close(b);
+	(void)str_copy(m.id, b->id, sizeof(m.id));
+	peer_ask(env.privd, MSG_BOX_LOG_TAIL, &m, T_PRIVD, boot_logged, o);
+}
+
+/* Whether the caller has to stop: somebody wants the box away. */
+static int
+boot_is_aborted(struct boot *o)
+{
+	if (o->aborted[0] == '\0')
+		return 0;
+	boot_fail(o, CODE_CREATE_FAILED, o->aborted);
+	return 1;
+}
+
+void
+boot_abort(struct box *b, const char *why)
+{
+	struct boot	*o = b->boot;
+
+	if (o == NULL || o->step == B_OVER)
+		return;
+	(void)str_copy(o->aborted, why, sizeof(o->aborted));	/* cut */
+	/* what stored and privd have begun is waited for, a runner is not */
+	if (o->step == B_ATTACH || o->step == B_HELLO || o->step == B_GO)
+		(void)boot_is_aborted(o);
+}
+
+void
+boot_lost(struct box *b, const char *why)
+{
+	struct boot	*o = b->boot;
+
+	if (o == NULL || o->step == B_OVER || o->step == B_SETTLE)
+		return;		/* SETTLE looks for itself */
+	boot_fail(o, CODE_CREATE_FAILED, why);
+}
+
+void
+boot_unlisten(struct box *b, const void *arg)
+{
+	struct boot	*o = b->boot;
+
+	if (o == NULL || o->arg != arg)
+		return;
+	o->recorded = NULL;
+	o->done = NULL;
+}
+
+/* ---- quarantine -------------------------------------------------------------- */
+
+struct condemn {
+	struct box	*box;		/* referenced */
+	struct boot	*boot;		/* owned, or NULL */
+};
+
+static void
+condemned_ok(void *arg, const struct msg *m)
+{
+	struct box	*b = arg;
+
+	if (peer_code(m) != CODE_NONE)
+		log_warnx("box %s: freeze: %s", b->id, peer_detail(m));
+	box_unref(b);
+}
+
+static void
+condemned(struct box *b, enum wb_code code, void *arg)
+{
+	struct boot	*o = arg;
+
+	(void)code;	/* box_move() has logged it; frozen it is all the same */
+	box_health(b, UNKNOWN, "");
+	if (o != NULL)
+		boot_over(o, "quarantined");
+}
+
+void
+box_quarantine(struct box *b, const char *field, const char *proof,
+    size_t len)
+{
+	struct msg_box_quarantine	 m = { 0 };
+	struct move_more		 more = { 0 };
+	struct boot			*o = b->boot;
+
+	if (b->condemned || b->removing >= REMOVE_KILL || !b->listed ||
+	    !state_move_ok(b->target, BOX_QUARANTINED))
+		return;
+	b->condemned = 1;
+	log_warnx("box %s: quarantined: %s", b->id, field);
+	if (o != NULL && o->step != B_OVER) {
+		peer_forget(env.privd, o);
+		o->step = B_OVER;
+		if (o->result.code == CODE_NONE)
+			o->result.code = CODE_QUARANTINED;
+		(void)str_copy(o->result.detail, field,
+		    sizeof(o->result.detail));
+	} else
+		o = NULL;
+	runner_close(b);
+	(void)str_copy(m.id, b->id, sizeof(m.id));
+	(void)str_copy(m.field, field, sizeof(m.field));	/* cut */
+	peer_ask(env.privd, MSG_BOX_QUARANTINE, &m, T_PRIVD, condemned_ok,
+	    box_ref(b));
+	more.proof = (const uint8_t *)proof;
+	more.proof_len = len;
+	box_move(b, BOX_QUARANTINED, field, 1, &more, condemned, o);
+	remove_hurry(b);
+}
+
+/* ---- SETTLE ------------------------------------------------------------------- */
+
+static void
+boot_ready(struct boot *o)
+{
+	struct box	*b = o->box;
+
+	o->step = B_OVER;
+	b->retries = 0;
+	(void)str_copy(b->ruleset, o->host.ruleset, sizeof(b->ruleset));
+	box_health(b, HEALTHY, "");
+	if (o->attach)
+		sessions_resume(b);
+	boot_over(o, "attached");
+}
+
+static void
+boot_settled(struct box *b, enum wb_code code, void *arg)
+{
+	struct boot	*o = arg;
+
+	if (b->boot != o || o->step != B_SETTLE)
+		return;
+	if (code != CODE_NONE)
+		boot_fail(o, code, "READY could not be recorded");
+	else if (b->runner == NULL)
+		boot_fail(o, CODE_CREATE_FAILED, "the runner ended");
+	else if (!boot_is_aborted(o))
+		boot_ready(o);
+}
+
+/* Both sides have told their facts. */
+static void
+boot_compare(struct boot *o)
+{
+	struct move_more	 more = { o->actor, o->request, NULL, 0 };
+	struct box		*b = o->box;
+	auto_free char		*proof = NULL;
+	const char		*field = o->host.verdict;
+
+	if (!o->runner_told || !o->host_told || boot_is_aborted(o))
+		return;
+	if (field[0] == '\0' &&
+	    (field = proof_differs(&o->runner, &o->host)) == NULL)
+		field = "";
+	proof = proof_text(b, &o->runner, &o->host, field, now_ms());
+	if (field[0] != '\0') {
+		o->result.code = CODE_PROOF_DIFFERS;
+		box_quarantine(b, field, proof, strlen(proof));
+		return;
+	}
+	if (o->attach) {
+		boot_ready(o);
+		return;
+	}
+	o->step = B_SETTLE;
+	more.proof = (const uint8_t *)proof;
+	more.proof_len = strlen(proof);
+	box_move(b, BOX_READY, "", 1, &more, boot_settled, o);
+}
+
+/* ---- GO ------------------------------------------------------------------------ */
+
+static struct wire_bin
+bin_dup(const struct wire_bin *s)
+{
+	struct wire_bin	 ret = { NULL, s->len };
+	uint8_t		*p;
+
+	if (s->len != 0) {
+		p = xmalloc(s->len);
+		memcpy(p, s->data, s->len);
+		ret.data = p;
+	}
+	return ret;
+}
+
+static void
+boot_runner_facts(void *arg, const struct msg *m)
+{
+	struct boot	*o = arg;
+
+	if (m == NULL || o->step != B_GO)
+		return;
+	if (m->row->type == MSG_ERROR) {
+		boot_fail(o, CODE_CREATE_FAILED, m->body.error.detail);
+		return;
+	}
+	o->runner = m->body.runner_facts;
+	o->runner.mounts = bin_dup(&m->body.runner_facts.mounts);
+	o->runner_told = 1;
+	peer_state(o->box->runner, S_RUN);
+	boot_compare(o);
+}
+
+static void
+boot_host_facts(void *arg, const struct msg *m)
+{
+	struct boot	*o = arg;
+
+	if (m->row->type == MSG_ERROR) {
+		boot_fail(o, CODE_CREATE_FAILED, m->body.error.detail);
+		return;
+	}
+	o->host = m->body.box_facts_are;
+	o->host.mounts = bin_dup(&m->body.box_facts_are.mounts);
+	o->host_told = 1;
+	boot_compare(o);
+}
+
+/* Both are asked at once: what one says does not hang on the other. */
+static void
+boot_go(struct boot *o)
+{
+	struct msg_runner_go	 go = { .env = o->box->env };
+	struct msg_box_facts	 facts = { 0 };
+	struct box		*b = o->box;
+
+	o->step = B_GO;
+	peer_state(b->runner, S_GO);
+	peer_ask(b->runner, MSG_RUNNER_GO, &go, T_BOOT, boot_runner_facts, o);
+	(void)str_copy(facts.id, b->id, sizeof(facts.id));
+	peer_ask(env.privd, MSG_BOX_FACTS, &facts, T_PRIVD, boot_host_facts,
+	    o);
+}
+
+/* ---- HELLO and NONCE --------------------------------------------------------------- */
+
+static void
+boot_consumed(void *arg, const struct msg *m)
+{
+	struct boot	*o = arg;
+
+	if (m->row->type == MSG_ERROR) {
+		if (m->body.error.code == CODE_WRONG_NONCE) {
+			o->result.code = CODE_WRONG_NONCE;
+			box_quarantine(o->box, "nonce", NULL, 0);
+		} else
+			boot_fail(o, CODE_CREATE_FAILED,
+			    m->body.error.detail);
+		return;
+	}
+	if (boot_is_aborted(o))
+		return;
+	box_move(o->box, BOX_BOOTSTRAPPING, "", 0, NULL, NULL, NULL);
+	boot_go(o);
+}
+
+static void
+boot_nonce(void *arg, const struct msg *m)
+{
+	struct boot		*o = arg;
+	struct msg_box_nonce	 n = { 0 };
+	struct box		*b = o->box;
+
+	if (m == NULL || o->step != B_HELLO)
+		return;
+	if (m->row->type == MSG_ERROR) {
+		boot_fail(o, CODE_CREATE_FAILED, m->body.error.detail);
+		return;
+	}
+	/* the first time there is one, and never again */
+	if ((m->body.runner_nonce.nonce.len == 0) != o->attach) {
+		o->result.code = CODE_WRONG_NONCE;
+		box_quarantine(b, "nonce", NULL, 0);
+		return;
+	}
+	if (o->attach) {
+		boot_go(o);
+		return;
+	}
+	o->step = B_NONCE;
+	(void)str_copy(n.id, b->id, sizeof(n.id));
+	n.nonce = m->body.runner_nonce.nonce;
+	peer_ask(env.privd, MSG_BOX_NONCE, &n, T_PRIVD, boot_consumed, o);
+}
+
+/* ---- ATTACH ------------------------------------------------------------------------ */
+
+static void
+boot_attached(void *arg, const struct msg *m)
+{
+	struct boot		*o = arg;
+	struct msg_runner_hello	 hello = { .role = "host" };
+	struct timeval		 tv = { 0, ATTACH_AGAIN_MS * 1000 };
+	struct box		*b = o->box;
+
+	if (m->row->type == MSG_ERROR) {
+		if (m->body.error.code == CODE_BUSY && !o->attach &&
+		    ++o->tries < ATTACH_TRIES) {
+			if (event_add(&o->again, &tv) == -1)
+				fatalx("add timer: out of memory");
+		} else
+			boot_fail(o, CODE_CREATE_FAILED,
+			    m->body.error.detail);
+		return;
+	}
+	o->step = B_HELLO;
+	runner_open(b, m->fd);
+	hello.token = m->body.box_attached.token;
+	peer_ask(b->runner, MSG_RUNNER_HELLO, &hello, T_BOOT, boot_nonce, o);
+}
+
+static void
+boot_attach_ask(struct boot *o)
+{
+	struct msg_box_attach	 m = { 0 };
+
+	o->step = B_ATTACH;
+	(void)str_copy(m.id, o->box->id, sizeof(m.id));
+	peer_ask(env.privd, MSG_BOX_ATTACH, &m, T_PRIVD, boot_attached, o);
+}
+
+void
+boot_attach(struct box *b, void (*done)(struct box *, const char *, void *),
+    void *arg)
+{
+	struct boot	*o = boot_new(b, 1);
+
+	o->attached = done;
+	o->arg = arg;
+	boot_attach_ask(o);
+}
+
+/* ---- RECORD and MAKE ------------------------------------------------------------------ */
+
+static void
+boot_made(void *arg, const struct msg *m)
+{
+	struct boot			*o = arg;
+	const struct msg_box_created	*c = &m->body.box_created;
+	struct box			*b = o->box;
+
+	if (m->row->type == MSG_ERROR) {
+		boot_fail(o, (enum wb_code)m->body.error.code,
+		    m->body.error.detail);
+		return;
+	}
+	(void)str_copy(b->rootfs, c->rootfs, sizeof(b->rootfs));
+	b->memory_bytes = c->memory_bytes;
+	b->cpu_milli = c->cpu_milli;
+	b->pids = c->pids;
+	if (!boot_is_aborted(o))
+		boot_attach_ask(o);
+}
+
+/* PROVISIONING did not come to the disk: nor would anything after it. */
+static void
+boot_provisioned(struct box *b, enum wb_code code, void *arg)
+{
+	struct boot	*o = arg;
+
+	if (code != CODE_NONE && b->boot == o && o->step != B_OVER)
+		(void)str_copy(o->aborted, "the record could not be written",
+		    sizeof(o->aborted));
+}
+
+static void
+boot_make(struct boot *o)
+{
+	struct msg_box_create	 m = { 0 };
+	struct box		*b = o->box;
+
+	o->step = B_MAKE;
+	box_move(b, BOX_PROVISIONING, "", 0, NULL, boot_provisioned, o);
+	(void)str_copy(m.id, b->id, sizeof(m.id));
+	(void)str_copy(m.name, b->name, sizeof(m.name));
+	(void)str_copy(m.rootfs, b->rootfs[0] == '\0' ? "default" :
+	    b->rootfs, sizeof(m.rootfs));	/* privd reads the link */
+	m.network = b->network;
+	m.memory_bytes = b->memory_bytes;
+	m.cpu_milli = b->cpu_milli;
+	m.pids = b->pids;
+	peer_ask(env.privd, MSG_BOX_CREATE, &m, T_PRIVD, boot_made, o);
+}
+
+static void
+boot_recorded(void *arg, const struct msg *m)
+{
+	struct boot	*o = arg;
+	struct box	*b = o->box;
+	enum wb_code	 code = peer_code(m);
+
+	if (code != CODE_NONE) {
+		log_warnx("box %s: record REQUESTED: %s", b->id,
+		    peer_detail(m));
+		if (o->recorded != NULL)
+			o->recorded(b, code, peer_detail(m), o->arg);
+		box_gone(b);
+		boot_free(o);
+		return;
+	}
+	if (o->recorded != NULL)
+		o->recorded(b, CODE_NONE, "", o->arg);
+	if (!boot_is_aborted(o))
+		boot_make(o);
+}
+
+void
+boot_create(struct box *b, const char *actor, const char *request,
+    void (*recorded)(struct box *, enum wb_code, const char *, void *),
+    void (*done)(struct box *, const struct boot_result *, void *), void *arg)
+{
+	struct msg_sandbox_create	 m = { 0 };
+	struct row_sandbox		 row;
+	struct boot			*o = boot_new(b, 0);
+	static uint8_t			 buf[WIRE_MAX];
+	ssize_t				 n;
+
+	(void)str_copy(o->actor, actor, sizeof(o->actor));
+	(void)str_copy(o->request, request, sizeof(o->request));
+	o->recorded = recorded;
+	o->done = done;
+	o->arg = arg;
+	box_row(b, &row);
+	if ((n = wire_encode(&wire_row_sandbox, &row, buf,
+	    sizeof(buf))) == -1)
+		fatalx("encode sandbox: %s", wire_error());
+	(void)str_copy(m.actor, actor, sizeof(m.actor));
+	(void)str_copy(m.request, request, sizeof(m.request));
+	m.row.data = buf;
+	m.row.len = (size_t)n;
+	o->step = B_RECORD;
+	peer_ask(env.stored, MSG_SANDBOX_CREATE, &m, T_STORE, boot_recorded,
+	    o);
+}

@@ -1,0 +1,276 @@
+/*
+ * reconcile.c: what stored says there is, against what privd finds there.
+ *
+ * At each start, in this order: the greatest id ever given, all rows, all
+ * boxes of privd.  Then each row is held against its box:
+ *
+ *   READY			alive: attached, proof compared again
+ *				else: STOPPED, absent or host-restart
+ *   REQUESTED ... BOOTSTRAPPING	removed, create-failed: never relaunched
+ *   DRAINING, DELETING		the removal goes on
+ *   QUARANTINED		frozen again
+ *   STOPPED			stays, what lives of it is killed
+ *   privd's, without a row	removed
+ *
+ * The API is served when all is known and attached, or after SERVE_MS; what
+ * connects before waits in the listen queue.
+ *
+ * Must never: start again what has ended.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "apid.h"
+#include "log.h"
+#include "xmalloc.h"
+
+#define SERVE_MS	3000		/* serve though not all are attached */
+#define HOST_SLACK_MS	2000		/* between two clocks */
+
+enum { FOUND_NOT, FOUND_DEAD, FOUND_ALIVE };
+
+static struct {
+	char		 after[27];
+	unsigned int	 due;		/* attaches */
+	struct event_reconcile_done	n;
+	struct event	 serve;
+} rec;
+
+static void	rows_ask(void);
+static void	found_ask(void);
+
+/* ---- the verdicts -------------------------------------------------------- */
+
+static void
+rec_done(void)
+{
+	log_info("reconciled: %llu attached, %llu suspect, %llu absent, "
+	    "%llu quarantined", (unsigned long long)rec.n.attached,
+	    (unsigned long long)rec.n.suspect,
+	    (unsigned long long)rec.n.absent,
+	    (unsigned long long)rec.n.quarantined);
+	event_append(EVENT_RECONCILE_DONE, &rec.n, "apid", "", "", "", "ok",
+	    "", NULL, NULL);
+	(void)event_del(&rec.serve);
+	apid_serve();
+	health_start();
+}
+
+static void
+rec_attached(struct box *b, const char *verdict, void *arg)
+{
+	(void)b;
+	(void)arg;
+	if (strcmp(verdict, "attached") == 0)
+		rec.n.attached++;
+	else if (strcmp(verdict, "suspect") == 0)
+		rec.n.suspect++;
+	else if (strcmp(verdict, "quarantined") == 0)
+		rec.n.quarantined++;
+	else
+		rec.n.absent++;
+	if (--rec.due == 0)
+		rec_done();
+}
+
+/* Whether the host has started since the box was last heard of. */
+static int
+host_restarted(const struct box *b)
+{
+	struct timespec	ts;
+
+	if (clock_gettime(CLOCK_BOOTTIME, &ts) == -1)
+		return 0;
+	return b->changed_ms + HOST_SLACK_MS < now_ms() -
+	    ((uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000);
+}
+
+static void
+rec_absent(struct box *b)
+{
+	rec.n.absent++;
+	box_health(b, ABSENT, "");
+	sessions_forsaken(b);
+	box_move(b, BOX_STOPPED, host_restarted(b) ? "host-restart" :
+	    "absent", 1, NULL, NULL, NULL);
+}
+
+static void
+rec_frozen(struct box *b)
+{
+	struct msg_box_quarantine	m = { 0 };
+
+	rec.n.quarantined++;
+	b->condemned = 1;
+	if (b->found != FOUND_ALIVE) {
+		box_health(b, ABSENT, "");
+		return;
+	}
+	(void)str_copy(m.id, b->id, sizeof(m.id));
+	(void)str_copy(m.field, b->reason, sizeof(m.field));	/* cut */
+	peer_ask(env.privd, MSG_BOX_QUARANTINE, &m, T_PRIVD, NULL, NULL);
+}
+
+static void
+rec_box(struct box *b)
+{
+	struct msg_box_kill	m = { 0 };
+
+	switch (b->state) {
+	case BOX_READY:
+		if (b->found != FOUND_ALIVE) {
+			rec_absent(b);
+			break;
+		}
+		rec.due++;
+		boot_attach(b, rec_attached, NULL);
+		break;
+	case BOX_REQUESTED:
+	case BOX_PROVISIONING:
+	case BOX_BOOTSTRAPPING:
+		rec.n.absent++;
+		remove_box(b, 0, "create-failed", "apid", "", NULL);
+		break;
+	case BOX_DRAINING:
+	case BOX_DELETING:
+		remove_box(b, 0, b->reason, "apid", "", NULL);
+		break;
+	case BOX_QUARANTINED:
+		rec_frozen(b);
+		break;
+	case BOX_STOPPED:
+		box_health(b, ABSENT, "");
+		if (b->found != FOUND_ALIVE)
+			break;
+		(void)str_copy(m.id, b->id, sizeof(m.id));
+		peer_ask(env.privd, MSG_BOX_KILL, &m, 0, NULL, NULL);
+		break;
+	case BOX_DELETED:
+		break;
+	}
+}
+
+static void
+rec_all(void)
+{
+	struct box	*b, *next;
+
+	rec.due = 1;
+	for (b = box_next(NULL, ""); b != NULL; b = next) {
+		next = box_next(NULL, b->id);
+		rec_box(b);
+	}
+	if (--rec.due == 0)
+		rec_done();
+}
+
+/* ---- what privd has --------------------------------------------------------- */
+
+static void
+found_page(void *arg, const struct msg *m)
+{
+	const struct msg_box_list_is	*l = &m->body.box_list_is;
+	struct box			*b;
+	char				 id[27];
+	size_t				 i;
+
+	(void)arg;
+	if (m->row->type == MSG_ERROR)
+		apid_lost("privd", m->body.error.detail);
+	for (i = 0; i < l->ids.n; i++) {
+		memcpy(id, l->ids.v[i].data, ULID_LEN);	/* CS_ULID */
+		id[ULID_LEN] = '\0';
+		(void)str_copy(rec.after, id, sizeof(rec.after));
+		if ((b = box_by_id(id)) == NULL)
+			remove_stray(id);
+		else
+			b->found = i < l->alive.len &&
+			    l->alive.data[i] != 0 ? FOUND_ALIVE : FOUND_DEAD;
+	}
+	if (l->ids.n != 0)
+		found_ask();
+	else
+		rec_all();
+}
+
+static void
+found_ask(void)
+{
+	struct msg_box_list	m = { 0 };
+
+	(void)str_copy(m.after, rec.after, sizeof(m.after));
+	peer_ask(env.privd, MSG_BOX_LIST, &m, T_PRIVD, found_page, NULL);
+}
+
+/* ---- what stored has ----------------------------------------------------------- */
+
+static void
+rows_page(void *arg, const struct msg *m)
+{
+	const struct wire_list	*rows = &m->body.sandbox_page.rows;
+	struct row_sandbox	 r;
+	struct wire_bin		 items[512];
+	size_t			 i;
+
+	(void)arg;
+	if (m->row->type == MSG_ERROR)
+		apid_lost("stored", m->body.error.detail);
+	for (i = 0; i < rows->n; i++) {
+		if (wire_decode_into(&wire_row_sandbox, rows->v[i].data,
+		    rows->v[i].len, items, 512, &r) == -1)
+			fatalx("sandbox row of stored: %s", wire_error());
+		(void)str_copy(rec.after, r.id, sizeof(rec.after));
+		if (r.state != BOX_DELETED)
+			(void)box_load(&r);
+	}
+	if (rows->n != 0) {
+		rows_ask();
+		return;
+	}
+	rec.after[0] = '\0';
+	found_ask();
+}
+
+static void
+rows_ask(void)
+{
+	struct msg_sandbox_list	m = { 0 };
+
+	(void)str_copy(m.after, rec.after, sizeof(m.after));
+	peer_ask(env.stored, MSG_SANDBOX_LIST, &m, T_STORE, rows_page, NULL);
+}
+
+static void
+rec_info(void *arg, const struct msg *m)
+{
+	(void)arg;
+	if (m->row->type == MSG_ERROR)
+		apid_lost("stored", m->body.error.detail);
+	ulid_floor(m->body.store_info_is.last_id);
+	if (m->body.store_info_is.reserve_short)
+		log_warnx("the disk is short: creates will be refused");
+	rows_ask();
+}
+
+static void
+rec_serve(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	log_info("serving; %u boxes are not attached yet", rec.due);
+	apid_serve();
+}
+
+void
+reconcile_start(void)
+{
+	struct msg_store_info	m = { 0 };
+	struct timeval		tv = { SERVE_MS / 1000,
+				    SERVE_MS % 1000 * 1000 };
+
+	(void)evtimer_assign(&rec.serve, env.base, rec_serve, NULL);
+	if (event_add(&rec.serve, &tv) == -1)
+		fatalx("add timer: out of memory");
+	peer_ask(env.stored, MSG_STORE_INFO, &m, T_STORE, rec_info, NULL);
+}
