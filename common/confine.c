@@ -303,11 +303,27 @@ landlock_fs(int abi)
 }
 
 static int
+landlock_but(int ruleset, int dir)
+{
+	struct landlock_path_beneath_attr	attr = {
+		.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE |
+		    LANDLOCK_ACCESS_FS_WRITE_FILE,
+		.parent_fd = dir,
+	};
+
+	if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH,
+	    &attr, 0) == -1)
+		return confine_fail("Landlock rule for descriptor %d", dir);
+	return 0;
+}
+
+static int
 confine_landlock(const struct confine *c)
 {
 	/* handled_access_fs, handled_access_net (ABI 4) */
 	uint64_t	attr[2] = { 0, 0 };
 	auto_close int	fd = -1;
+	size_t		i;
 	long		abi;
 
 	if (!c->landlock_all)
@@ -323,6 +339,9 @@ confine_landlock(const struct confine *c)
 	    abi >= 4 ? sizeof(attr) : sizeof(attr[0]), 0);
 	if (fd == -1)
 		return confine_fail("Landlock ruleset");
+	for (i = 0; i < c->nlandlock_but; i++)
+		if (landlock_but(fd, c->landlock_but[i]) == -1)
+			return -1;
 	if (syscall(SYS_landlock_restrict_self, fd, 0) == -1)
 		return confine_fail("Landlock restrict");
 	return 0;

@@ -41,6 +41,9 @@ struct confine {
 	uint64_t			 caps;	/* 1 << CAP_x, kept */
 	int				 in_userns; /* root of own user ns */
 	int				 landlock_all; /* deny all files */
+	const int			*landlock_but; /* but to read and write
+					  beneath these descriptors */
+	size_t				 nlandlock_but;
 	const struct confine_limit	*limits;
 	size_t				 nlimits;
 	const struct confine_call	*calls;	/* allow list; else killed */

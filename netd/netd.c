@@ -237,7 +237,7 @@ main(void)
 	const struct conf	*conf;
 	struct nets_fds		 fds;
 	unsigned int		 n;
-	int			 absent;
+	int			 absent, landlock;
 
 	if ((conf = conf_read(CONF_FD)) == NULL)
 		fatal("read configuration");
@@ -246,7 +246,8 @@ main(void)
 	if (absent)
 		log_warnx("no netfilter, as the configuration says");
 	(void)close(CONF_FD);		/* read and mapped by nobody else */
-	fds.maker = netns_start();
+	landlock = conf_landlock(conf);
+	fds.maker = netns_start(landlock);
 	n = room(conf);
 	if ((fds.watch = link_watch()) == -1)
 		fatal("watch network namespaces");
@@ -255,7 +256,7 @@ main(void)
 		fatal("netlink");
 	if ((base = event_base_new()) == NULL)
 		fatalx("event_base_new");
-	netd_profile.landlock_all = conf_landlock(conf);
+	netd_profile.landlock_all = landlock;
 	if (confine_enter(&netd_profile) == -1)
 		fatalx("enter fence: %s", confine_error());
 

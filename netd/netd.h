@@ -134,9 +134,10 @@ struct netns_made {
 
 /*
  * Starts the maker, waits until it is ready, returns the socket to it
- * (non-blocking).  Fatal when it fails.  Before the fence.
+ * (non-blocking).  Fatal when it fails.  Before the fence; landlock: whether
+ * the maker's own uses it.
  */
-int		 netns_start(void);
+int		 netns_start(int landlock);
 /*
  * Asks for a new netns named k, or (netns not -1, borrowed; k 0) for sockets
  * in one that exists.  Answers come in the order of the questions.

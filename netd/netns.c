@@ -395,7 +395,9 @@ static const struct confine_call	maker_calls[] = {
 	    .value = NS_GET_OWNER_UID },
 };
 
-static const struct confine	maker_profile = {
+static const int	maker_files[] = { FD_PROC, FD_SYS };
+
+static struct confine	maker_profile = {
 	.name = "netd-maker",
 	.root = CONFINE_ROOT_EMPTY,	/* two detached mounts are all */
 	.uid = 0,			/* of U1: an ordinary user outside */
@@ -404,7 +406,9 @@ static const struct confine	maker_profile = {
 	    1 << CAP_SETUID | 1 << CAP_SETGID |	/* maps; k as euid */
 	    1 << CAP_SYS_PTRACE,	/* ns/net of a child in Un */
 	.in_userns = 1,
-	.landlock_all = 0,		/* it writes maps and sysctls */
+	.landlock_all = 1,		/* maps and sysctls, nothing else */
+	.landlock_but = maker_files,
+	.nlandlock_but = sizeof(maker_files) / sizeof(maker_files[0]),
 	.limits = maker_limits,
 	.nlimits = sizeof(maker_limits) / sizeof(maker_limits[0]),
 	.calls = maker_calls,
@@ -412,7 +416,7 @@ static const struct confine	maker_profile = {
 	.last_fd = FD_HOME,
 };
 
-static void	maker_main(int) __attribute__((noreturn));
+static void	maker_main(int, int) __attribute__((noreturn));
 
 static void
 maker_loop(const struct stat *u1)
@@ -486,7 +490,7 @@ fd_lift(int *fd)
 }
 
 static void
-maker_main(int sock)
+maker_main(int sock, int landlock)
 {
 	struct answer	ready;
 	struct stat	u1;
@@ -506,6 +510,7 @@ maker_main(int sock)
 	fd_place(&proc, FD_PROC);
 	fd_place(&sys, FD_SYS);
 	fd_place(&home, FD_HOME);
+	maker_profile.landlock_all = landlock;
 	if (confine_enter(&maker_profile) == -1)
 		fatalx("enter fence: %s", confine_error());
 	memset(&ready, 0, sizeof(ready));
@@ -518,7 +523,7 @@ maker_main(int sock)
 /* ---- netd's side ------------------------------------------------------------- */
 
 int
-netns_start(void)
+netns_start(int landlock)
 {
 	struct netns_made	m;
 	struct pollfd		p;
@@ -535,7 +540,7 @@ netns_start(void)
 		fatal("fork");
 	case 0:
 		fd_close(&sv[0]);
-		maker_main(sv[1]);
+		maker_main(sv[1], landlock);
 	default:
 		fd_close(&sv[1]);
 	}
