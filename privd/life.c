@@ -98,6 +98,16 @@ answer(struct entry *e, unsigned int code, const char *fmt, ...)
 		to_apid_ok(e->rid);
 }
 
+/*
+ * Whether the asker waits for netd to open or to cut; one who came between,
+ * to end the box, does not.
+ */
+static int
+waits_for_net(const struct entry *e)
+{
+	return e->ask == ASK_NONCE || e->ask == ASK_QUARANTINE;
+}
+
 /* ---- marks: what a privd that starts again has to know ------------------- */
 
 static const char *
@@ -262,7 +272,8 @@ net_refused(struct entry *e, unsigned int type, const struct msg_error *m)
 		set_adopted();
 		break;
 	default:
-		answer(e, CODE_INTERNAL, "network: %s", m->detail);
+		if (waits_for_net(e))
+			answer(e, CODE_INTERNAL, "network: %s", m->detail);
 	}
 }
 
@@ -309,7 +320,8 @@ life_on_net(struct msg *m)
 	case MSG_NET_OPEN:
 		memcpy(e->ruleset, m->body.net_opened.ruleset,
 		    sizeof(e->ruleset));
-		answer(e, 0, " ");
+		if (waits_for_net(e))
+			answer(e, 0, " ");
 		break;
 	case MSG_NET_ADOPT:
 		memcpy(e->ruleset, m->body.net_opened.ruleset,
@@ -319,7 +331,8 @@ life_on_net(struct msg *m)
 		set_adopted();
 		break;
 	case MSG_NET_CUT:
-		answer(e, e->code, "quarantined");
+		if (waits_for_net(e))
+			answer(e, e->code, "quarantined");
 		break;
 	case MSG_NET_FREE:
 		e->net = NET_NONE;
