@@ -28,6 +28,7 @@
 #include <linux/capability.h>
 #include <linux/netlink.h>
 #include <linux/nsfs.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -236,9 +237,13 @@ main(void)
 {
 	const struct conf	*conf;
 	struct nets_fds		 fds;
-	unsigned int		 n;
+	const int		 ignored[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE };
+	unsigned int		 i, n;
 	int			 absent, landlock;
 
+	/* privd says when to stop; these may reach its whole group */
+	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		(void)signal(ignored[i], SIG_IGN);	/* valid numbers */
 	if ((conf = conf_read(CONF_FD)) == NULL)
 		fatal("read configuration");
 	conf_log(conf, "netd");

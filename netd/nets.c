@@ -492,7 +492,8 @@ made_adopted(struct netns_made *m, struct wait *w)
 		log_warnx("adopt network of %s: %s: %s", w->id, m->step,
 		    strerror(m->error));
 		netd_sent(w->chan, chan_error(w->chan, w->rid,
-		    CODE_NOT_FOUND, "network namespace: %s", m->step));
+		    m->error == EPERM ? CODE_BAD_REQUEST : CODE_INTERNAL,
+		    "network namespace: %s", m->step));
 		return;
 	}
 	if (net_find(w->id) != NULL || by_k[m->k] != NULL) {
