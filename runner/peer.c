@@ -361,15 +361,18 @@ peer_new(int fd, unsigned int who, unsigned int state)
 	return p;
 }
 
+/* One more that has shown nothing yet takes the place of the oldest such. */
 static void
 on_control(int fd)
 {
-	struct peer	*p;
+	struct peer	*p, *old;
 
-	if (nhello >= PEERS_HELLO) {
-		fd_close(&fd);
-		return;
-	}
+	if (nhello >= PEERS_HELLO)
+		TAILQ_FOREACH(old, &peers, entry)
+			if (old->ch.state == S_HELLO && !old->dead) {
+				peer_end(old);
+				break;
+			}
 	if ((p = peer_new(fd, A_APID, S_HELLO)) == NULL)
 		return;
 	nhello++;
