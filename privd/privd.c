@@ -248,7 +248,7 @@ main(int argc, char *argv[])
 		fatalx("takes no arguments");
 	inherited();
 	conf_log(srv.conf, "privd");
-	(void)umask(077);		/* cannot fail */
+	(void)umask(022);	/* a box enters its v1 cgroups; cannot fail */
 	start_limits(srv.conf);
 	start_state(srv.conf);
 	if (box_init(srv.conf) == -1)
