@@ -38,6 +38,7 @@
 #define BATCH_BYTES	(4U << 20)
 #define HOLD_MS		4
 #define RETRY_MS	1000
+#define TELL_MS		10000
 #define STACK_BYTES	(1U << 20)
 
 struct committer {
@@ -56,6 +57,8 @@ struct committer {
 	size_t			 njobs, nbytes;	/* of batch */
 	int			 ndurable;
 	int			 failing;
+	int			 told;		/* that it fails, in the log */
+	uint64_t		 tell_ms;	/* not again before */
 	struct answer_queue	 done;		/* owned; not yet in out */
 	int			 wake;		/* borrowed: eventfd */
 	struct store		 s;
@@ -272,8 +275,9 @@ batch_done(struct committer *c)
 	struct job	*j;
 
 	if (c->failing && c->s.head.seq != c->committed.seq) {
-		log_info("commits succeed again");
-		c->failing = 0;
+		if (c->told)
+			log_info("commits succeed again");
+		c->failing = c->told = 0;
 	}
 	(void)pthread_mutex_lock(&c->lock);
 	c->committed = c->s.head;
@@ -297,9 +301,13 @@ batch_failed(struct committer *c, int rc)
 	if (c->s.txn != NULL)
 		mdb_txn_abort(c->s.txn);
 	c->s.txn = NULL;
-	if (!c->failing)
+	/* on a nearly full disk small batches fit and large ones do not */
+	if (!c->failing && mono_ms() >= c->tell_ms) {
 		log_errorx("commit: %s; nothing of it is kept, changes are "
 		    "refused until there is space", mdb_strerror(rc));
+		c->told = 1;
+		c->tell_ms = mono_ms() + TELL_MS;
+	}
 	c->failing = 1;
 	c->s.purge_more = 0;
 	while ((j = STAILQ_FIRST(&c->batch)) != NULL) {

@@ -98,13 +98,16 @@ static struct {
 	int			 wake;		/* eventfd */
 	int			 serving;	/* DAEMON_GO came */
 	int			 stopping;	/* DAEMON_STOP came */
-	int			 status;	/* of the exit */
+	int			 ending;	/* with this status */
+	int			 status;
 } st = { .wake = -1 };
 
 static void
 finish(int status)
 {
-	st.status = status;
+	if (!st.ending)
+		st.status = status;
+	st.ending = 1;
 	(void)event_base_loopbreak(st.base);	/* a base of ours: fine */
 }
 
@@ -526,7 +529,7 @@ say_ready(void)
 
 	(void)str_copy(m.version, PACKAGE_VERSION, sizeof(m.version));
 	if (chan_ask(&st.privd, MSG_DAEMON_READY, &m, -1, NULL) == -1)
-		fatal("write privd");
+		privd_failed("write");
 }
 
 int
@@ -554,7 +557,8 @@ main(void)
 	    st.wake);
 	st.replay = replay_new(&st.db, &st.apid, want_again);
 	say_ready();
-	(void)event_base_dispatch(st.base);
+	if (!st.ending)
+		(void)event_base_dispatch(st.base);	/* logs by itself */
 	committer_stop(st.committer);
 	db_close(&st.db);
 	return st.status;
