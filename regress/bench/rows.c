@@ -309,11 +309,12 @@ row_p8(void)
 		return -1;
 	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s/proof", boxid);
 	if (http_call(&h, "GET", path, NULL) != 200 ||
-	    (v = http_member(&h, "hostPid")) == NULL) {
+	    (v = strstr(h.body, "\"hostPid\"")) == NULL ||
+	    (v = strstr(v, "\"host\":")) == NULL) {
 		fprintf(stderr, "proof has no hostPid: %s\n", h.body);
 		return -1;
 	}
-	(void)snprintf(nspid, sizeof(nspid), "%s", v);
+	(void)snprintf(nspid, sizeof(nspid), "%ld", strtol(v + 7, NULL, 10));
 	r = bench_pairs(ours_exec, NULL, peer_nsenter, NULL, 5, pairs, &a, &b);
 	if (r == 0)
 		bench_row("P8", "exec /bin/true, keep-alive", &a, &b,
