@@ -441,6 +441,7 @@ maker_start(char *title)
 	struct sigaction	sa = { .sa_handler = on_sigchld,
 				    .sa_flags = SA_RESTART | SA_NOCLDSTOP };
 	int			sp[2];
+	size_t			n;
 	pid_t			pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sp) == -1 ||
@@ -452,7 +453,8 @@ maker_start(char *title)
 		ev_add(sock, EV_MAKER, 0, EPOLLIN);
 		return;
 	}
-	(void)snprintf(title, strlen(title) + 1, "privd: maker"); /* for ps */
+	n = strlen(title);		/* for ps: all that was there */
+	(void)snprintf(memset(title, 0, n), n + 1, "privd: maker");
 	(void)prctl(PR_SET_NAME, "privd-maker");	/* cannot fail */
 	conf_log(srv.conf, "privd-maker");
 	if (srv.conf->ready_fd != 0)
