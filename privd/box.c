@@ -25,6 +25,7 @@
 static int		 sandboxes = -1, rootfs = -1;
 static uint32_t		 uid_base;
 static unsigned int	 slots;
+static int		 spared;	/* own oom_score_adj is below 0 */
 static char		 error[256];
 
 const char *
@@ -108,7 +109,10 @@ int
 box_init(const struct conf *conf)
 {
 	auto_close int	 state = -1;
+	char		 adj[16];
 
+	spared = facts_file(AT_FDCWD, "/proc/self/oom_score_adj", adj,
+	    sizeof(adj)) > 0 && adj[0] == '-';
 	if ((state = own_dir(AT_FDCWD, conf->state_dir, 0)) == -1)
 		return box_fail("open %s", conf->state_dir);
 	if ((sandboxes = own_dir(state, "sandboxes", 0700)) == -1)
@@ -125,6 +129,12 @@ box_init(const struct conf *conf)
 	    attach_init() == -1)
 		return -1;
 	return filter_init();
+}
+
+int
+box_spared(void)
+{
+	return spared;
 }
 
 int

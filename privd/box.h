@@ -99,6 +99,8 @@ uint64_t	 box_ring(const struct box_limits *);
 
 /* For the mechanics alone: */
 
+/* Whether the OOM killer spares this process, which no box may inherit. */
+int		 box_spared(void);
 /* O_PATH, a name that box_rootfs() gave. */
 int		 box_rootfs_open(const char *name);
 /* The directory of a new box with upper, work, spec, host-token; opened. */

@@ -286,8 +286,10 @@ become_runner(struct child *c)
 	if (setsid() == -1 || sigprocmask(SIG_SETMASK, &none, NULL) == -1 ||
 	    signal(SIGPIPE, SIG_DFL) == SIG_ERR)
 		return "session and signals";
-	/* Not to be spared because we are; lowering it fails, and may. */
-	(void)box_put(AT_FDCWD, "/proc/self/oom_score_adj", "0");
+	/* Not to be spared by the OOM killer because we are. */
+	if (box_spared() &&
+	    box_put(AT_FDCWD, "/proc/self/oom_score_adj", "0") == -1)
+		return "oom_score_adj";
 	if (cgroup_enter(c->cg, &c->ask->limits) == -1)
 		return "enter cgroups";
 	if ((step = make_control(c)) != NULL ||

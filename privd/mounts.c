@@ -127,8 +127,7 @@ fill(const struct row *r, uint32_t uid)
 			return -1;
 	}
 	for (i = 0; i < sizeof(links) / sizeof(*links); i++)
-		if (symlink(links[i].to, links[i].name) == -1 ||
-		    lchown(links[i].name, uid, uid) == -1)
+		if (symlink(links[i].to, links[i].name) == -1)
 			return -1;
 	return 0;
 }

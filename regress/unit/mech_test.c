@@ -219,7 +219,10 @@ runtime_install(void)
 static void
 world(void)
 {
-	(void)snprintf(state, sizeof(state), "/tmp/wb-mech.%d", getpid());
+	const char	*tmp = getenv("TMPDIR");
+
+	(void)snprintf(state, sizeof(state), "%.40s/wb-mech.%d",
+	    tmp != NULL ? tmp : "/tmp", getpid());
 	(void)snprintf(cgname, sizeof(cgname), "wb-mech-%d", getpid());
 	sh("mkdir -m 755 %s && cd %s && mkdir -p rootfs/mini/bin "
 	    "rootfs/mini/etc rootfs/mini/lower/sub && cd rootfs/mini && "
@@ -470,6 +473,7 @@ START_TEST(test_allowed_calls)
 		ck_assert_msg(e != EPERM || strcmp(name, "socketpair") == 0 ||
 		    nr == SYS_setpgid || nr == SYS_setgroups ||
 		    nr == SYS_setsid || nr == SYS_ioprio_set ||
+		    strcmp(name, "arch_prctl") == 0 ||
 		    nr == SYS_adjtimex ||
 		    nr == SYS_clock_adjtime, "%s: EPERM", name);
 		n++;
@@ -486,13 +490,18 @@ START_TEST(test_arguments)
 	static const unsigned long junk = 0xdeadUL << 32;
 	struct tbox		 b;
 	unsigned long		 i;
-	int			 f, good;
+	int			 f, fd, good;
 	size_t			 k;
 
 	box_up(&b, 2);
 	for (f = 0; f < 64; f++) {
 		for (good = 0, k = 0; k < 4; k++)
 			good |= f == ok[k];
+		/* This kernel may lack one: then the host has none too. */
+		if (good && (fd = socket(f, SOCK_DGRAM, 0)) == -1)
+			good = 0;
+		else if (good)
+			(void)close(fd);
 		ck_assert_int_eq(call(&b, SYS_socket, (unsigned long)f,
 		    SOCK_DGRAM, 0, 0), good ? -1 : EAFNOSUPPORT);
 		ck_assert_int_eq(call(&b, SYS_socket, junk | (unsigned int)f,
@@ -507,7 +516,7 @@ START_TEST(test_arguments)
 	ck_assert_int_eq(call(&b, SYS_socket, AF_INET, SOCK_STREAM, 132, 0),
 	    EPROTONOSUPPORT);
 	ck_assert_int_eq(call(&b, SYS_socket, AF_INET6, SOCK_STREAM,
-	    junk | 262, 0), EPROTONOSUPPORT);
+	    junk | 262, 0), EPROTONOSUPPORT);	/* also without IPv6 */
 	for (i = CLONE_NEWNS; i != 0; i <<= 1)
 		if (i & (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
 		    CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
@@ -759,35 +768,37 @@ lines(const char *cmd)
 static int
 world_count(int what)
 {
-	static const char *const cmd[] = {
-	    "wc -l </proc/self/mountinfo",
-	    "find /sys/fs/cgroup -type d | grep -c wb-mech",
-	    "ls /tmp/wb-mech.*/sandboxes | wc -l",
-	    "ls -l /proc/[0-9]*/ns 2>/dev/null | grep -o '[a-z]*:\\[.*' |"
-	    " sort -u | wc -l",
-	};
-	char	 fds[64];
+	char	 cmd[160];
 
-	if (what < 4)
-		return lines(cmd[what]);
-	(void)snprintf(fds, sizeof(fds), "ls /proc/%d/fd | wc -l", getpid());
-	return lines(fds);
+	switch (what) {
+	case 0:
+		return lines("wc -l </proc/self/mountinfo");
+	case 1:
+		return lines("find /sys/fs/cgroup -type d | grep -c wb-mech");
+	case 2:
+		(void)snprintf(cmd, sizeof(cmd), "ls %s/sandboxes | wc -l",
+		    state);
+		return lines(cmd);
+	default:
+		(void)snprintf(cmd, sizeof(cmd), "ls /proc/%d/fd | wc -l",
+		    getpid());
+		return lines(cmd);
+	}
 }
 
 START_TEST(test_no_leak)
 {
 	struct tbox	 b;
-	int		 before[5], i;
+	int		 before[4], i;
 
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 4; i++)
 		before[i] = world_count(i);
 	for (i = 0; i < 30; i++) {
 		ck_assert_msg(box_start(&b, 10) == 0, "%s", b.why);
 		box_down(&b);
 	}
-	for (i = 0; i < 5; i++)
-		if (i != 3)	/* others make and end namespaces here */
-			ck_assert_int_eq(before[i], world_count(i));
+	for (i = 0; i < 4; i++)
+		ck_assert_int_eq(before[i], world_count(i));
 }
 END_TEST
 
