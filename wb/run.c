@@ -268,8 +268,9 @@ relay(struct run *r)
 	return e != 0 ? e : r->code;
 }
 
+/* *ret_v: owned by the caller, borrowed by the list. */
 static struct wire_list
-list_of(char **v)
+list_of(char **v, struct wire_bin **ret_v)
 {
 	struct wire_list	 l = { 0 };
 	struct wire_bin		*b;
@@ -277,7 +278,7 @@ list_of(char **v)
 
 	while (v[n] != NULL)
 		n++;
-	b = xcalloc(n, sizeof(*b));	/* lives as long as we do */
+	*ret_v = b = xcalloc(n, sizeof(*b));
 	for (l.n = 0; l.n < n; l.n++)
 		b[l.n] = wire_cstr(v[l.n]);
 	l.v = b;
@@ -293,6 +294,7 @@ run(int argc, char **argv)
 	};
 	struct msg_wb_run		b = { .stdin_open = 1, .attached = 1 };
 	struct run			r = { .in_open = 1 };
+	auto_free struct wire_bin	*argv_v = NULL, *env_v = NULL;
 	struct msg			m;
 	int				c, e;
 
@@ -303,8 +305,8 @@ run(int argc, char **argv)
 		return wb_usage(&cmd_run);
 	if (getcwd(b.cwd, sizeof(b.cwd)) == NULL)
 		return wb_fail("current directory: %s", strerror(errno));
-	b.argv = list_of(argv + optind);
-	b.env = list_of(environ);
+	b.argv = list_of(argv + optind, &argv_v);
+	b.env = list_of(environ, &env_v);
 	catch_signals();
 	wb_connect(&r.ch);
 	e = wb_call(&r.ch, MSG_WB_RUN, &b, MSG_SESSION_RUNNING, &m);

@@ -472,6 +472,23 @@ box_output(struct box *b, const char *id, unsigned int stream,
 	return out;
 }
 
+/* Under sanitizers memory says nothing. */
+static int
+sanitized(pid_t pid)
+{
+	char	 path[64], line[512];
+	FILE	*f;
+	int	 found = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
+	f = fopen(path, "re");
+	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL)
+		found = strstr(line, "libasan") != NULL;
+	if (f != NULL)
+		(void)fclose(f);
+	return found;
+}
+
 long
 box_memory(pid_t pid, const char *what)
 {
@@ -482,7 +499,7 @@ box_memory(pid_t pid, const char *what)
 
 	(void)snprintf(path, sizeof(path), "/proc/%ld/smaps_rollup",
 	    (long)pid);
-	if ((f = fopen(path, "re")) == NULL)
+	if (sanitized(pid) || (f = fopen(path, "re")) == NULL)
 		return -1;
 	while (fgets(line, sizeof(line), f) != NULL)
 		if (strncmp(line, what, n) == 0 && line[n] == ':')

@@ -42,7 +42,7 @@ char	*box_output(struct box *, const char *id, unsigned int stream,
 	    size_t *ret_len);
 struct wire_list box_list(const char *const *v);	/* static storage */
 const char	*box_program(const char *dir, const char *name);
-/* VmRSS-like figures of /proc/pid/smaps_rollup, in KiB. */
+/* A figure of /proc/pid/smaps_rollup in KiB; -1 under sanitizers. */
 long	box_memory(pid_t, const char *what);
 
 #endif
