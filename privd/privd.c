@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <linux/capability.h>
@@ -65,18 +66,22 @@ static const struct confine_call calls[] = {
 	{ .name = "ioctl", .arg = 1, .cond = CC_EQ, .value = NS_GET_NSTYPE },
 	{ .name = "ioctl", .arg = 1, .cond = CC_EQ,
 	    .value = NS_GET_OWNER_UID },
-	{ .name = "getppid" }, { .name = "getuid" }, { .name = "geteuid" },
+	/* the last two with log = syslog alone: libc connects again when
+	 * syslogd was restarted */
+	{ .name = "socket", .arg = 0, .cond = CC_EQ, .value = AF_UNIX },
+	{ .name = "connect" },
 };
+#define SYSLOG_CALLS	2
 
 #define CAP(c)	(UINT64_C(1) << CAP_##c)
-static const struct confine fence = {
+static struct confine fence = {
 	.name = "privd",
 	.root = CONFINE_ROOT_KEEP,	/* cgroups, /proc, state directory */
 	.caps = CAP(DAC_OVERRIDE)	/* what a box owns of its cgroups */
 	    | CAP(SYS_PTRACE)		/* facts: namespaces in /proc */
 	    | CAP(KILL),		/* daemons and boxes are other uids */
 	.calls = calls,
-	.ncalls = sizeof(calls) / sizeof(calls[0]),
+	.ncalls = sizeof(calls) / sizeof(calls[0]) - SYSLOG_CALLS,
 };
 
 /* ---- events ------------------------------------------------------------ */
@@ -265,6 +270,8 @@ main(int argc, char *argv[])
 	    -1)
 		fatal("open /proc/meminfo");
 	table_init();
+	if (strcmp(srv.conf->log, "syslog") == 0)
+		fence.ncalls += SYSLOG_CALLS;
 	if (confine_enter(&fence) == -1)
 		fatalx("%s", confine_error());
 	scan();
