@@ -3,8 +3,12 @@
  *
  * link: stored/../regress/proto/storedrig.c
  */
+#include <sys/wait.h>
+
 #include <check.h>
 #include <poll.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -631,6 +635,73 @@ START_TEST(cancelled)
 }
 END_TEST
 
+/* ---- the verifier in another language ------------------------------------------- */
+
+/* What verify-chain.py says of these bytes: its exit status. */
+static int
+verify(const char *log, size_t len)
+{
+	char	cmd[512];
+	FILE	*f;
+	int	st;
+
+	snprintf(cmd, sizeof(cmd), "python3 %s/regress/box/verify-chain.py "
+	    ">%s/verify.out 2>&1", WB_TOP_SRCDIR, r.dir);
+	ck_assert_ptr_nonnull(f = popen(cmd, "w"));
+	(void)fwrite(log, 1, len, f);	/* it may stop reading at a fault */
+	st = pclose(f);
+	return WIFEXITED(st) ? WEXITSTATUS(st) : -1;
+}
+
+/* L01: flip, delete, swap, duplicate: each is seen; the truth passes. */
+START_TEST(chain)
+{
+	struct row_sandbox	box = rig_box("a");
+	struct row_session	s;
+	struct wire_bin		argv[3] = {
+	    { (const uint8_t *)"\xff\xfe \"", 4 }, { NULL, 0 },
+	    { (const uint8_t *)"\x01\x02\x03\x04\x05\x06\x07", 7 } };
+	char			*log, *bad, *l2, *l3;
+	size_t			n, n2, i;
+
+	if (system("python3 -c 'import json' 2>/dev/null") != 0) {
+		printf("skipped: chain: no python3\n");
+		return;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	rig_ready(&r, &box);
+	s = rig_session(box.id);
+	s.argv.v = argv;
+	s.argv.n = 3;
+	ck_assert_uint_eq(rig_put(&r, &s, 1), CODE_NONE);
+	s.state = 2;
+	ck_assert_uint_eq(rig_put(&r, &s, 1), CODE_NONE);
+	log = rig_log(&r, "");
+	n = strlen(log);
+	ck_assert_ptr_nonnull(strstr(log, "\"argv\":[{\"base64\":\"//4gIg==\"},"
+	    "\"\",{\"base64\":\"AQIDBAUGBw==\"}]"));
+	ck_assert_int_eq(verify(log, n), 0);
+	ck_assert_int_eq(verify(log, n - 1), 1);	/* the newline */
+	bad = xmalloc(2 * n);
+	l2 = strchr(log, '\n') + 1;
+	l3 = strchr(l2, '\n') + 1;
+	n2 = (size_t)(l3 - l2);
+	for (i = 20; i < n2; i += 61) {
+		memcpy(bad, log, n);
+		bad[(l2 - log) + (ptrdiff_t)i] ^= 1;
+		ck_assert_int_ne(verify(bad, n), 0);
+	}
+	memcpy(bad, log, (size_t)(l2 - log));		/* line 2 left out */
+	memcpy(bad + (l2 - log), l3, strlen(l3));
+	ck_assert_int_ne(verify(bad, n - n2), 0);
+	memcpy(bad, log, (size_t)(l3 - log));		/* and twice */
+	memcpy(bad + (l3 - log), l2, strlen(l2));
+	ck_assert_int_ne(verify(bad, n + n2), 0);
+	free(bad);
+	free(log);
+}
+END_TEST
+
 /* ---- order, restart ------------------------------------------------------------------ */
 
 /* Sent in one breath, durable and not; the last one decides. */
@@ -745,6 +816,7 @@ main(void)
 	tcase_add_test(t, filtered);
 	tcase_add_test(t, follow);
 	tcase_add_test(t, cancelled);
+	tcase_add_test(t, chain);
 	tcase_add_test(t, ordered);
 	tcase_add_test(t, restart);
 	tcase_add_test(t, stop_commits);
