@@ -30,10 +30,6 @@
 
 #define LO	1		/* its index in every namespace */
 
-#ifndef NLM_F_BULK
-#define NLM_F_BULK	0x200
-#endif
-
 static struct nlmsghdr *
 msg_start(struct nl_batch *b, uint16_t type, uint16_t flags)
 {
@@ -44,17 +40,57 @@ msg_start(struct nl_batch *b, uint16_t type, uint16_t flags)
 	return h;
 }
 
-static void
-put_up(struct nl_batch *b)
+int
+link_set(int fd, int up)
 {
-	struct nlmsghdr		*h = msg_start(b, RTM_NEWLINK, 0);
+	struct nl_batch		 b;
+	struct nlmsghdr		*h;
 	struct ifinfomsg	*ifi;
 
+	nl_start(&b);
+	h = msg_start(&b, RTM_NEWLINK, 0);
 	ifi = mnl_nlmsg_put_extra_header(h, sizeof(*ifi));
 	ifi->ifi_family = AF_UNSPEC;
 	ifi->ifi_index = LO;
-	ifi->ifi_flags = ifi->ifi_change = IFF_UP;
-	nl_took(b, h, 1);
+	ifi->ifi_flags = up ? IFF_UP : 0;
+	ifi->ifi_change = IFF_UP;
+	nl_took(&b, h, 1);
+	return nl_send(fd, &b, NULL);
+}
+
+struct links { int up, others; };
+
+static int
+links_one(const struct nlmsghdr *h, void *arg)
+{
+	const struct ifinfomsg	*ifi = mnl_nlmsg_get_payload(h);
+	struct links		*l = arg;
+
+	if (h->nlmsg_type != RTM_NEWLINK ||
+	    mnl_nlmsg_get_payload_len(h) < sizeof(*ifi))
+		return 0;
+	if (ifi->ifi_index == LO)
+		l->up = (ifi->ifi_flags & IFF_UP) != 0;
+	else
+		l->others++;
+	return 0;
+}
+
+int
+link_alone(int fd, int *ret_up)
+{
+	uint8_t			 buf[64] __attribute__((aligned(8)));
+	struct nlmsghdr		*h = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg	*ifi;
+	struct links		 l = { 0, 0 };
+
+	h->nlmsg_type = RTM_GETLINK;
+	ifi = mnl_nlmsg_put_extra_header(h, sizeof(*ifi));
+	ifi->ifi_family = AF_UNSPEC;
+	if (nl_dump(fd, h, links_one, &l) == -1)
+		return -1;
+	*ret_up = l.up;
+	return l.others == 0;
 }
 
 static void
@@ -110,16 +146,8 @@ link_family(int fd, int family, const char *text)
 }
 
 int
-link_up(int fd, int routes)
+link_routes(int fd)
 {
-	struct nl_batch	b;
-
-	nl_start(&b);
-	put_up(&b);
-	if (nl_send(fd, &b, NULL) == -1)
-		return -1;
-	if (!routes)
-		return 0;
 	if (link_family(fd, AF_INET, NONE_ADDR4) == -1)
 		return -1;
 	/* a host may be without IPv6: EAFNOSUPPORT, or EACCES by sysctl */

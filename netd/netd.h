@@ -56,12 +56,16 @@ int		 nl_dump(int fd, struct nlmsghdr *req,
 
 /* ---- link.c: what a netns has besides its ruleset ---------------------- */
 
+/* Raises or lowers lo.  fd, here and below: NETLINK_ROUTE of that netns. */
+int		 link_set(int fd, int up);
 /*
- * Raises lo; with routes, gives it the addresses of workbox-network(7) and
- * default routes to itself, so that whatever a box wants to reach passes
- * the output chain.  May be repeated.  fd: NETLINK_ROUTE of that netns.
+ * Gives lo, which is up, the addresses of workbox-network(7) and default
+ * routes to itself, so that whatever a box wants to reach passes the output
+ * chain.  May be repeated.
  */
-int		 link_up(int fd, int routes);
+int		 link_routes(int fd);
+/* 1: there is no interface but lo (*ret_up: its state); 0: there is. */
+int		 link_alone(int fd, int *ret_up);
 /* A socket that hears of the death of namespaces named by link_name(). */
 int		 link_watch(void);
 /* Lets the kernel know netns as number k here.  EEXIST: it knows already. */

@@ -62,7 +62,8 @@ struct net {
 	unsigned int		 k;
 	char			 id[ULID_LEN + 1];
 	int			 netns;	/* owned */
-	int			 nft;	/* owned; -1 without netfilter */
+	int			 ctl;	/* owned; NS_NFT, or NS_ROUTE where
+					 * there is no netfilter */
 };
 
 /* A request that waits for the maker. */
@@ -168,7 +169,7 @@ net_new(unsigned int k)
 
 	n->state = MAKING;
 	n->k = k;
-	n->netns = n->nft = -1;
+	n->netns = n->ctl = -1;
 	by_k[k] = n;
 	ns.making++;
 	return n;
@@ -213,7 +214,7 @@ static void
 net_drop(struct net *n, int named)
 {
 	net_move(n, DYING);
-	fd_close(&n->nft);
+	fd_close(&n->ctl);
 	fd_close(&n->netns);
 	if (!named)
 		net_gone(n);
@@ -228,34 +229,65 @@ net_fail(const char *step)
 	return step;
 }
 
-/* Reads the ruleset and holds it against what it must be. */
+/*
+ * Reads what the kernel has and holds it against what it must have.  1: it
+ * is that; 0: it is not; -1: errno.  Without netfilter the state of lo, the
+ * only way there is, stands in for the ruleset.
+ */
+static int
+net_whole(const struct net *n, enum ruleset which,
+    char ret_hash[NET_HASHLEN + 1])
+{
+	int	alone, up;
+
+	if (ruleset_read(n->ctl, ret_hash) == -1)
+		return -1;
+	if (strcmp(ret_hash, ruleset_hash(which)) != 0) {
+		log_warnx("network %u: ruleset is %s, not %s", n->k, ret_hash,
+		    ruleset_hash(which));
+		return 0;
+	}
+	if (!ns.absent)
+		return 1;
+	if ((alone = link_alone(n->ctl, &up)) == -1)
+		return -1;
+	if (alone && up == (which != RULESET_SEALED))
+		return 1;
+	log_warnx("network %u: lo is %s%s", n->k, up ? "up" : "down",
+	    alone ? "" : " and not alone");
+	return 0;
+}
+
 static const char *
 net_verify(const struct net *n, enum ruleset which)
 {
 	char	hash[NET_HASHLEN + 1];
+	int	r = net_whole(n, which, hash);
 
-	if (ruleset_read(n->nft, hash) == -1)
+	if (r == -1)
 		return net_fail("read ruleset");
-	if (strcmp(hash, ruleset_hash(which)) == 0)
-		return NULL;
-	log_warnx("network %u: ruleset is %s, not %s", n->k, hash,
-	    ruleset_hash(which));
-	errno = EPROTO;
-	return "verify ruleset";
+	return r == 1 ? NULL : "verify ruleset";
 }
 
+/* anew: whatever was there; else what net_verify() has seen was there. */
 static const char *
-net_set(const struct net *n, enum ruleset which)
+net_set(const struct net *n, enum ruleset which, int anew)
 {
-	if (ruleset_switch(n->nft, which) == -1)
-		return net_fail("change ruleset");
-	return net_verify(n, which);
+	int	r;
+
+	if (ns.absent)
+		r = link_set(n->ctl, which != RULESET_SEALED);
+	else if (anew)
+		r = ruleset_make(n->ctl, which);
+	else
+		r = ruleset_switch(n->ctl, which);
+	return r == -1 ? net_fail("set ruleset") : net_verify(n, which);
 }
 
 static unsigned int
 sockets_wanted(void)
 {
-	return 1U << NS_ROUTE | (ns.absent ? 0 : 1U << NS_NFT);
+	return 1U << NS_ROUTE | (ns.absent ? 0U : 1U << NS_NFT);
 }
 
 /*
@@ -268,24 +300,29 @@ net_take(struct net *n, struct netns_made *m, int *ret_named)
 {
 	*ret_named = 0;
 	n->netns = steal_fd(&m->netns);
-	n->nft = steal_fd(&m->sock[NS_NFT]);
+	n->ctl = steal_fd(&m->sock[ns.absent ? NS_ROUTE : NS_NFT]);
 	if (link_name(ns.home, n->k, n->netns) == -1)
 		return net_fail("name it");
 	*ret_named = 1;
-	if (link_up(m->sock[NS_ROUTE], !ns.absent) == -1)
+	if (ns.absent)
+		return NULL;
+	if (link_set(m->sock[NS_ROUTE], 1) == -1)
 		return net_fail("raise lo");
+	if (link_routes(m->sock[NS_ROUTE]) == -1)
+		return net_fail("add addresses and routes");
 	return NULL;
 }
 
+/* Sealed before lo is raised: there is no first moment. */
 static const char *
 net_prepare(struct net *n, struct netns_made *m, int *ret_named)
 {
 	const char	*step;
 
+	if (!ns.absent && ruleset_make(m->sock[NS_NFT], RULESET_SEALED) == -1)
+		return net_fail("make ruleset");
 	if ((step = net_take(n, m, ret_named)) != NULL)
 		return step;
-	if (ruleset_make(n->nft, RULESET_SEALED) == -1)
-		return net_fail("make ruleset");
 	return net_verify(n, RULESET_SEALED);
 }
 
@@ -467,15 +504,14 @@ static const char *
 adopt_ruleset(const struct net *n, enum ruleset which)
 {
 	char	hash[NET_HASHLEN + 1];
+	int	r = net_whole(n, which, hash);
 
-	if (ruleset_read(n->nft, hash) == -1)
+	if (r == -1)
 		return net_fail("read ruleset");
-	if (strcmp(hash, ruleset_hash(which)) == 0)
+	if (r == 1)
 		return NULL;
-	log_warnx("network %u: ruleset is %s, made anew", n->k, hash);
-	if (ruleset_make(n->nft, which) == -1)
-		return net_fail("make ruleset");
-	return net_verify(n, which);
+	log_info("network %u: made anew", n->k);
+	return net_set(n, which, 1);
 }
 
 static void
@@ -636,7 +672,7 @@ net_change(struct chan *c, const struct msg *m, uint64_t k,
 		    "network %u is nobody's", (unsigned int)k));
 		return "";
 	}
-	if ((step = net_set(n, which)) != NULL) {
+	if ((step = net_set(n, which, 0)) != NULL) {
 		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
 		    "network %u: %s", n->k, step));
 		return step;
@@ -708,25 +744,23 @@ netd_on_net_status(struct chan *c, const struct msg *m)
 {
 	struct msg_net_status_is	 s = { 0 };
 	struct net			*n;
-	const char			*want;
+	int				 r;
 
 	if ((n = net_find(m->body.net_status.id)) == NULL) {
 		netd_sent(c, chan_error(c, m->rid, CODE_NOT_FOUND,
 		    "the box has no network"));
 		return;
 	}
-	if (ruleset_read(n->nft, s.ruleset) == -1) {
+	r = net_whole(n, n->state == OPEN ? RULESET_NONE : RULESET_SEALED,
+	    s.ruleset);
+	if (r == -1) {
 		log_warn("network %u: read ruleset", n->k);
 		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
 		    "read ruleset: %s", strerror(errno)));
 		return;
 	}
 	s.state = n->state == OPEN ? 1 : n->state == CUT ? 2 : 0;
-	want = ruleset_hash(n->state == OPEN ? RULESET_NONE : RULESET_SEALED);
-	s.whole = strcmp(s.ruleset, want) == 0;
-	if (!s.whole)
-		log_warnx("network %u: ruleset is %s, not %s", n->k,
-		    s.ruleset, want);
+	s.whole = r == 1;
 	netd_sent(c, chan_send(c, MSG_NET_STATUS_IS, m->rid, &s, -1));
 }
 

@@ -166,9 +166,27 @@ probe_dropped(void *arg)
 	return 0;
 }
 
+/* Whether a datagram to oneself comes; send(2) alone does not tell. */
+static int
+delivered(const char *on)
+{
+	struct addr	a = addr(on, 0);
+	int		n, r = sock(&a, SOCK_DGRAM), s = sock(&a, SOCK_DGRAM);
+	struct pollfd	p = { .fd = r, .events = POLLIN };
+
+	n = bind(r, &a.u.sa, a.len) == 0 &&
+	    getsockname(r, &a.u.sa, &a.len) == 0 &&
+	    sendto(s, "x", 1, 0, &a.u.sa, a.len) == 1 &&
+	    poll(&p, 1, 200) == 1;
+	close(r);
+	close(s);
+	return n;
+}
+
 static int
 lo_works(void)
 {
+	CHECK(delivered("127.0.0.1") && delivered("::1"));
 	CHECK(echo_tcp("127.0.0.1") == 0);
 	CHECK(echo_tcp("127.1.2.3") == 0);
 	CHECK(echo_tcp("::1") == 0);
@@ -217,6 +235,18 @@ probe_absent(void *arg)
 	CHECK(try_tcp("192.0.2.1", 80) == ENETUNREACH);
 	CHECK(try_tcp("2001:db8::1", 80) == ENETUNREACH);
 	CHECK(try_udp("198.19.255.3", 53) == ENETUNREACH);
+	return 0;
+}
+
+int
+probe_lo_down(void *arg)
+{
+	(void)arg;
+	CHECK(!delivered("127.0.0.1"));
+	CHECK(!delivered("::1"));
+	CHECK(try_tcp("127.0.0.1", 9) != ECONNREFUSED);
+	CHECK(try_tcp("::1", 9) != ECONNREFUSED);
+	CHECK(try_udp("192.0.2.1", 9) == ENETUNREACH);
 	return 0;
 }
 
@@ -335,9 +365,10 @@ netlink(int protocol, uint16_t type, uint16_t flags, const void *body,
 }
 
 static int
-link_down(void)
+link_set(unsigned int flags)
 {
-	struct ifinfomsg	ifi = { .ifi_index = 1, .ifi_change = IFF_UP };
+	struct ifinfomsg	ifi = { .ifi_index = 1, .ifi_flags = flags,
+				    .ifi_change = IFF_UP };
 
 	return netlink(NETLINK_ROUTE, RTM_NEWLINK, 0, &ifi, sizeof(ifi));
 }
@@ -459,6 +490,14 @@ probe_add_table(void *arg)
 }
 
 int
+probe_raise(void *arg)
+{
+	(void)arg;
+	CHECK(link_set(IFF_UP) == 0);
+	return 0;
+}
+
+int
 probe_powerless(void *arg)
 {
 	int	fd;
@@ -467,7 +506,7 @@ probe_powerless(void *arg)
 	CHECK(nft_list() == EPERM);
 	CHECK(nft_batch(NFT_MSG_DELTABLE, AF_UNSPEC, NULL) == EPERM);
 	CHECK(nft_batch(NFT_MSG_NEWTABLE, AF_INET, "more") == EPERM);
-	CHECK(link_down() == EPERM);
+	CHECK(link_set(0) == EPERM);
 	CHECK(addr_add() == EPERM);
 	CHECK(route_add() == EPERM);
 	CHECK(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP) == -1 && errno == EPERM);
@@ -487,7 +526,7 @@ probe_powerful(void *arg)
 	CHECK(nft_batch(NFT_MSG_NEWTABLE, AF_INET, "more") == 0);
 	CHECK(nft_batch(NFT_MSG_DELTABLE, AF_UNSPEC, NULL) == 0);
 	CHECK(addr_add() == 0);
-	CHECK(link_down() == 0);
+	CHECK(link_set(0) == 0);
 	CHECK((fd = socket(AF_INET, SOCK_RAW, IPPROTO_ICMP)) != -1);
 	close(fd);
 	CHECK((fd = open("/proc/sys/net/ipv4/ip_unprivileged_port_start",

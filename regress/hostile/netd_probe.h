@@ -9,12 +9,14 @@
 int	probe_dropped(void *);		/* nothing passes, not even on lo */
 int	probe_open(void *);		/* lo works, all else refused at once */
 int	probe_absent(void *);		/* ditto, where there is no nftables */
+int	probe_lo_down(void *);		/* nothing passes, lo is down */
 int	probe_ports(void *);		/* 1 to 7 are not the box's */
 int	probe_powerless(void *);	/* EPERM for whatever changes a netns */
 int	probe_powerful(void *);		/* the control: the same succeeds */
 int	probe_buffers(void *);		/* the caps on buffers hold */
 int	probe_flush(void *);		/* empties the ruleset (insider) */
 int	probe_add_table(void *);	/* adds a table (insider) */
+int	probe_raise(void *);		/* raises lo (insider) */
 
 /*
  * Connects to itself on 127.0.0.1, tells so on the descriptor *(int *)arg,

@@ -711,6 +711,7 @@ START_TEST(absent)
 	int				netns;
 
 	k = world_net(&w, ID1, &netns);
+	ck_assert_int_eq(in_box(netns, probe_lo_down), 0);
 	world_open(&w, k, hash);
 	ck_assert_str_eq(hash, "absent");
 	ck_assert_int_eq(in_box(netns, probe_absent), 0);
@@ -723,6 +724,20 @@ START_TEST(absent)
 	world_start(&w);
 	ck_assert_uint_eq(adopt(ID1, netns, 1, &m), MSG_NET_OPENED);
 	ck_assert_str_eq(m.body.net_opened.ruleset, "absent");
+	ck_assert_int_eq(in_box(netns, probe_absent), 0);
+	world_cut(&w, k);
+	ck_assert_int_eq(in_box(netns, probe_lo_down), 0);
+	ck_assert_uint_eq(status(ID1, &s), MSG_NET_STATUS_IS);
+	ck_assert_uint_eq(s.state, 2);
+	ck_assert_uint_eq(s.whole, 1);
+	world_kill(&w);
+	world_start(&w);
+	ck_assert_uint_eq(adopt(ID1, netns, 0, &m), MSG_NET_OPENED);
+	ck_assert_int_eq(in_box(netns, probe_lo_down), 0);
+	ck_assert_uint_eq(world_box_result(world_insider(&w, netns,
+	    probe_raise, NULL)), 0);
+	ck_assert_uint_eq(status(ID1, &s), MSG_NET_STATUS_IS);
+	ck_assert_uint_eq(s.whole, 0);
 	world_drop(&w, k);
 	close(netns);
 }

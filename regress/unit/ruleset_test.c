@@ -436,13 +436,24 @@ END_TEST
 
 START_TEST(link_twice)
 {
-	int	route;
+	int	i, route, up;
 
 	NEED_KERNEL;
+	/* a fresh one: the tests before may have raised lo */
+	ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
 	route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	ck_assert_int_eq(link_up(route, 0), 0);
-	ck_assert_int_eq(link_up(route, 1), 0);
-	ck_assert_int_eq(link_up(route, 1), 0);
+	ck_assert_int_eq(link_alone(route, &up), 1);
+	ck_assert_int_eq(up, 0);
+	for (i = 0; i < 2; i++) {
+		ck_assert_int_eq(link_set(route, 1), 0);
+		ck_assert_int_eq(link_alone(route, &up), 1);
+		ck_assert_int_eq(up, 1);
+		ck_assert_int_eq(link_routes(route), 0);
+		ck_assert_int_eq(link_routes(route), 0);
+	}
+	ck_assert_int_eq(link_set(route, 0), 0);
+	ck_assert_int_eq(link_alone(route, &up), 1);
+	ck_assert_int_eq(up, 0);
 	close(route);
 }
 END_TEST
