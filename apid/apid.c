@@ -43,7 +43,6 @@ static struct {
 
 /* What libevent, the HTTP server and chan need beside confine's base. */
 static const struct confine_call calls[] = {
-	{ .name = "epoll_create1" },	/* libevent, once after the fence */
 	{ .name = "accept4" },		/* clients; privd owns the listeners */
 	{ .name = "setsockopt", .arg = 2, .cond = CC_ANY },
 	{ .name = "getsockname" },	/* which listener, unix or TCP */
@@ -219,7 +218,7 @@ apid_confine(void)
 
 	if (fd == -1)
 		fatal("dup");
-	profile.last_fd = (unsigned int)fd - 1;	/* syslog's may be one */
+	profile.last_fd = (unsigned int)fd - 1;	/* epoll's, syslog's */
 	(void)close(fd);
 	if (confine_enter(&profile) == -1)
 		fatalx("confine: %s", confine_error());
@@ -255,9 +254,10 @@ main(void)
 	(void)close(CONF_FD);
 	(void)signal(SIGPIPE, SIG_IGN);	/* a valid signal */
 	schema_init();
-	apid_confine();
+	/* before the fence: it looks at its environment and its uids */
 	if ((env.base = event_base_new()) == NULL)
-		fatalx("event_base_new: %s", "failed");
+		fatalx("make an event base: failed");
+	apid_confine();
 	box_init();
 	apid_http();
 	env.privd = peer_new("privd", PRIVD_FD, A_PRIVD, S_INIT, privd_msg,

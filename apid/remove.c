@@ -184,7 +184,7 @@ remove_record(struct removal *r)
 		remove_recorded(b, CODE_NONE, r);
 		return;
 	}
-	if (b->astray)		/* the way there may be missing in stored */
+	if (b->astray && b->state == BOX_DRAINING) /* perhaps not there */
 		box_move(b, BOX_DRAINING, r->reason, 0, &more, NULL, NULL);
 	box_move(b, BOX_DELETING, r->reason, 1, &more, remove_recorded, r);
 }

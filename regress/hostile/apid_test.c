@@ -1,0 +1,572 @@
+/*
+ * apid_test.c: the real apid in its fence, between daemons and runners that
+ * the test plays.
+ *
+ * Shows that a runner's nonsense costs its own box and nothing else; that
+ * what fails to be made is removed and says why; that what a runner may say
+ * unasked is bounded; and that a start finds for each row what is due.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apid_world.h"
+#include "xmalloc.h"
+
+#define PACE_US		20000		/* of asking; nothing relies on it */
+#define TRIES		1000
+
+static struct world	w;
+
+static void
+setup(void)
+{
+	world_make(&w);
+	world_start(&w);
+}
+
+static void
+teardown(void)
+{
+	ck_assert_msg(w.s->faults == 0, "apid: %s", w.s->fault);
+	world_end(&w);
+}
+
+/* ---- short ways ------------------------------------------------------------ */
+
+static int
+create(const char *name, char **ret_body)
+{
+	char	body[256];
+
+	(void)snprintf(body, sizeof(body),
+	    "{\"name\":\"%s\",\"network\":\"none\"}", name);
+	return world_http(&w, "POST", "/v1/sandboxes", body, ret_body);
+}
+
+static int
+on(const char *method, const char *name, const char *rest, const char *body,
+    char **ret_body)
+{
+	char	path[256];
+
+	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s%s", name, rest);
+	return world_http(&w, method, path, body, ret_body);
+}
+
+static int
+has(const char *name, const char *what)
+{
+	auto_free char	*body = NULL;
+
+	(void)on("GET", name, "", NULL, &body);
+	return body != NULL && strstr(body, what) != NULL;
+}
+
+static void
+await(const char *name, const char *what)
+{
+	auto_free char	*body = NULL;
+	int		 i;
+
+	for (i = 0; i < TRIES; i++) {
+		if (has(name, what))
+			return;
+		(void)usleep(PACE_US);
+	}
+	(void)on("GET", name, "", NULL, &body);
+	ck_abort_msg("%s: never %s: %s", name, what, body);
+}
+
+static void
+await_true(int (*fn)(void))
+{
+	int	i;
+
+	for (i = 0; i < TRIES && !fn(); i++)
+		(void)usleep(PACE_US);
+	ck_assert(fn());
+}
+
+#define ck_has(body, what) \
+	ck_assert_msg((body) != NULL && strstr((body), (what)) != NULL, \
+	    "no %s in %s", (what), (body))
+
+/* A neighbour is as well as ever. */
+static void
+neighbour(void)
+{
+	auto_free char	*body = NULL;
+
+	if (world_box(&w, "good-n") == NULL)
+		ck_assert_int_eq(create("good-n", NULL), 201);
+	ck_assert_int_eq(on("POST", "good-n", "/exec",
+	    "{\"argv\":[\"x\"]}", &body), 200);
+	ck_has(body, "\"exitCode\":0");
+	ck_has(body, "\"stdout\":\"xxxxxxxxxxxx\"");
+}
+
+/* ---- the path ------------------------------------------------------------------ */
+
+START_TEST(path)
+{
+	auto_free char	*a = NULL, *b = NULL, *c = NULL, *d = NULL;
+	struct world_box *x;
+
+	ck_assert_int_eq(create("good-1", &a), 201);
+	ck_has(a, "\"state\":\"READY\"");
+	ck_has(a, "\"rootfs\":\"minimal\"");
+	ck_assert_int_eq(create("good-1", &b), 409);
+	ck_has(b, "name-taken");
+	neighbour();
+	x = world_box(&w, "good-1");
+	ck_assert_int_eq(on("GET", x->id, "/proof", NULL, &c), 200);
+	ck_has(c, "\"verdict\":\"verified\"");
+	ck_assert_int_eq(on("DELETE", "good-1", "", NULL, &d), 200);
+	ck_has(d, "DELET");
+	ck_assert_int_eq(on("GET", "good-1", "", NULL, NULL), 404);
+	await(x->id, "DELETED");
+	ck_assert_int_eq(x->purged, 1);
+	ck_assert_int_eq(create("good-1", NULL), 201);
+}
+END_TEST
+
+/* ---- a runner that does not prove its box ----------------------------------------- */
+
+static const struct { const char *name, *code, *field; } unproved[] = {
+	{ "nonce-wrong-1", "wrong-nonce", "nonce" },
+	{ "nonce-none-1", "wrong-nonce", "nonce" },
+	{ "garbage-1", "quarantined", "protocol" },
+	{ "huge-1", "quarantined", "protocol" },
+	{ "empty-1", "quarantined", "protocol" },
+	{ "cut-1", "quarantined", "protocol" },
+	{ "long-1", "quarantined", "protocol" },
+	{ "fd-1", "quarantined", "protocol" },
+	{ "privd-1", "quarantined", "protocol" },
+	{ "early-1", "quarantined", "protocol" },
+	{ "lie-1", "proof-differs", "uid_map" },
+	{ "host-1", "proof-differs", "cap_bnd" },
+};
+
+START_TEST(unproved_runner)
+{
+	auto_free char	*a = NULL, *b = NULL, *c = NULL, *d = NULL;
+	const char	*name = unproved[_i].name;
+	struct world_box *x;
+
+	ck_assert_int_eq(create(name, &a), 409);
+	ck_has(a, unproved[_i].code);
+	ck_assert(has(name, "\"state\":\"QUARANTINED\""));
+	ck_assert_ptr_nonnull(x = world_box(&w, name));
+	ck_assert_str_eq(x->field, unproved[_i].field);
+	ck_assert_str_eq(x->reason, unproved[_i].field);
+	ck_assert_int_eq(x->quarantined, 1);
+	ck_assert_int_eq(on("POST", name, "/exec", "{\"argv\":[\"x\"]}", &b),
+	    409);
+	ck_has(b, "quarantined");
+	if (strcmp(unproved[_i].code, "proof-differs") == 0) {
+		ck_assert_int_eq(on("GET", name, "/proof", NULL, &c), 200);
+		ck_has(c, "\"verdict\":\"failed\"");
+	}
+	neighbour();
+	ck_assert_int_eq(on("DELETE", name, "", NULL, &d), 200);
+	await(x->id, "DELETED");
+	ck_assert_int_eq(x->purged, 1);
+}
+END_TEST
+
+START_TEST(stalled)
+{
+	static const char	*names[] = { "stall-1", "stall-go-1" };
+	char			 body[256];
+	size_t			 i;
+
+	for (i = 0; i < 2; i++) {
+		(void)snprintf(body, sizeof(body),
+		    "{\"name\":\"%s\",\"network\":\"none\"}", names[i]);
+		ck_assert_int_eq(world_http(&w, "POST",
+		    "/v1/sandboxes?wait=0", body, NULL), 202);
+	}
+	neighbour();
+	for (i = 0; i < 2; i++) {
+		await(names[i], "\"state\":\"QUARANTINED\"");
+		ck_assert_str_eq(world_box(&w, names[i])->field, "stall");
+	}
+	neighbour();
+}
+END_TEST
+
+/* One that is removed while it stalls is gone at once. */
+START_TEST(stalled_removed)
+{
+	ck_assert_int_eq(world_http(&w, "POST", "/v1/sandboxes?wait=0",
+	    "{\"name\":\"stall-1\",\"network\":\"none\"}", NULL), 202);
+	await("stall-1", "PROVISIONING");
+	ck_assert_int_eq(on("DELETE", "stall-1", "", NULL, NULL), 200);
+	ck_assert_int_eq(world_box(&w, "stall-1")->quarantined, 0);
+	await(world_box(&w, "stall-1")->id, "DELETED");
+}
+END_TEST
+
+/* ---- one that breaks protocol when it is READY ---------------------------------------- */
+
+static const char *const	broken[] = { "nonce-twice-1", "twice-1",
+    "announce-id-1" };
+
+START_TEST(broken_runner)
+{
+	const char	*name = broken[_i];
+
+	(void)create(name, NULL);	/* READY or not, it was too late */
+	await(name, "\"state\":\"QUARANTINED\"");
+	ck_assert_str_eq(world_box(&w, name)->field, "protocol");
+	neighbour();
+}
+END_TEST
+
+static const char *const	lying[] = { "run-other-1", "exit-other-1",
+    "chunk-other-1", "chunk-skip-1", "chunk-first-1", "gap-odd-1" };
+
+START_TEST(lying_runner)
+{
+	const char	*name = lying[_i];
+	auto_free char	*a = NULL;
+
+	ck_assert_int_eq(create(name, NULL), 201);
+	ck_assert_int_ge(on("POST", name, "/exec", "{\"argv\":[\"x\"]}", &a),
+	    400);
+	await(name, "\"state\":\"QUARANTINED\"");
+	ck_assert_str_eq(world_box(&w, name)->field, "protocol");
+	neighbour();
+}
+END_TEST
+
+static void
+first_session(const char *name, char ret[27])
+{
+	auto_free char	*a = NULL;
+	const char	*p;
+
+	ck_assert_int_eq(on("POST", name, "/sessions",
+	    "{\"argv\":[\"x\"],\"stdinOpen\":true}", &a), 201);
+	ck_assert_ptr_nonnull(p = strstr(a, "\"sessionId\":\""));
+	memcpy(ret, p + 13, 26);
+	ret[26] = '\0';
+}
+
+START_TEST(stdin_odd)
+{
+	char	id[27], rest[128];
+
+	ck_assert_int_eq(create("stdin-odd-1", NULL), 201);
+	first_session("stdin-odd-1", id);
+	(void)snprintf(rest, sizeof(rest), "/sessions/%s/stdin?offset=0", id);
+	ck_assert_int_ge(on("POST", "stdin-odd-1", rest, "abc", NULL), 400);
+	await("stdin-odd-1", "\"state\":\"QUARANTINED\"");
+	neighbour();
+}
+END_TEST
+
+/* Its channel closes: the box lives, and is attached again. */
+START_TEST(closed)
+{
+	ck_assert_int_eq(create("close-run-1", NULL), 201);
+	ck_assert_int_eq(on("POST", "close-run-1", "/exec",
+	    "{\"argv\":[\"x\"]}", NULL), 500);
+	await("close-run-1", "\"health\":\"HEALTHY\"");
+	ck_assert(has("close-run-1", "\"state\":\"READY\""));
+	ck_assert_int_eq(world_box(&w, "close-run-1")->attached, 2);
+	ck_assert_int_eq(world_box(&w, "close-run-1")->quarantined, 0);
+}
+END_TEST
+
+/* ---- bounds ------------------------------------------------------------------------------ */
+
+static int
+flooded(void)
+{
+	return world_box(&w, "announce-1")->started >= 200;
+}
+
+START_TEST(announced)
+{
+	long	before;
+
+	neighbour();
+	before = world_rss(&w);
+	ck_assert_int_eq(create("announce-1", NULL), 201);
+	await_true(flooded);
+	neighbour();
+	ck_assert(has("announce-1", "\"state\":\"READY\""));
+	ck_assert_int_le(world_box(&w, "announce-1")->started, 1024);
+	ck_assert_int_le(world_rss(&w) - before, 16 * 1024);
+}
+END_TEST
+
+static int
+logged(void)
+{
+	return world_box(&w, "logs-1")->log_lines >= 50;
+}
+
+START_TEST(lines)
+{
+	long	before;
+
+	neighbour();
+	before = world_rss(&w);
+	ck_assert_int_eq(create("logs-1", NULL), 201);
+	await_true(logged);
+	neighbour();
+	ck_assert(has("logs-1", "\"state\":\"READY\""));
+	ck_assert_int_le(world_box(&w, "logs-1")->log_lines, 200);
+	ck_assert_int_le(world_rss(&w) - before, 8 * 1024);
+}
+END_TEST
+
+START_TEST(collected)
+{
+	auto_free char	*a = NULL;
+
+	ck_assert_int_eq(create("big-1", NULL), 201);
+	ck_assert_int_eq(on("POST", "big-1", "/exec", "{\"argv\":[\"x\"]}",
+	    &a), 200);
+	ck_has(a, "\"truncated\":true");
+	ck_assert_int_ge((int)strlen(a), 1024 * 1024);
+	ck_assert_int_le((int)strlen(a), 1024 * 1024 + 2048);
+}
+END_TEST
+
+/* ---- what cannot be made --------------------------------------------------------------------- */
+
+static const struct { const char *name; int status; const char *code; }
+failing[] = {
+	{ "make-fails-1", 500, "create-failed" },
+	{ "no-rootfs-1", 422, "rootfs-unknown" },
+	{ "close-1", 500, "create-failed" },
+	{ "short-ready-1", 507, "disk-full" },
+};
+
+START_TEST(failed_create)
+{
+	auto_free char	*a = NULL;
+	const char	*name = failing[_i].name;
+	struct world_box *x;
+
+	ck_assert_int_eq(create(name, &a), failing[_i].status);
+	ck_has(a, failing[_i].code);
+	if (failing[_i].status == 500)
+		ck_has(a, "\"launchLog\":[\"first line\",\"last line\"]");
+	ck_assert_ptr_nonnull(x = world_box(&w, name));
+	ck_assert_int_eq(on("GET", name, "", NULL, NULL), 404);
+	await(x->id, "\"state\":\"DELETED\",\"stateReason\":"
+	    "\"create-failed\"");
+	ck_assert_int_eq(x->purged, 1);
+	ck_assert_int_eq(x->quarantined, 0);
+	neighbour();
+}
+END_TEST
+
+START_TEST(disk_full)
+{
+	auto_free char	*a = NULL, *b = NULL;
+
+	ck_assert_int_eq(create("short-create-1", &a), 507);
+	ck_assert_int_eq(on("GET", "short-create-1", "", NULL, NULL), 404);
+	ck_assert_int_eq(create("short-session-1", NULL), 201);
+	ck_assert_int_eq(on("POST", "short-session-1", "/exec",
+	    "{\"argv\":[\"x\"]}", &b), 507);
+	ck_has(b, "disk-full");
+	neighbour();
+}
+END_TEST
+
+START_TEST(command_missing)
+{
+	auto_free char	*a = NULL;
+
+	ck_assert_int_eq(create("good-1", NULL), 201);
+	ck_assert_int_eq(on("POST", "good-1", "/exec",
+	    "{\"argv\":[\"nonesuch\"]}", &a), 422);
+	ck_has(a, "command-not-found");
+	ck_assert_int_eq((int)world_box(&w, "good-1")->started, 1);
+	ck_assert_int_eq((int)world_box(&w, "good-1")->finished, 1);
+}
+END_TEST
+
+/* ---- ends ---------------------------------------------------------------------------------------- */
+
+START_TEST(kill_fails)
+{
+	ck_assert_int_eq(create("kill-fails-1", NULL), 201);
+	ck_assert_int_eq(on("DELETE", "kill-fails-1", "?graceSeconds=0", NULL,
+	    NULL), 503);
+	await(world_box(&w, "kill-fails-1")->id, "DELETED");
+}
+END_TEST
+
+START_TEST(died)
+{
+	auto_free char	*a = NULL;
+	char		 id[27], rest[128];
+
+	ck_assert_int_eq(create("silent-1", NULL), 201);
+	first_session("silent-1", id);
+	w.s->end_box = (int)(world_box(&w, "silent-1") - w.s->box) + 1;
+	await("silent-1", "\"state\":\"STOPPED\",\"stateReason\":\"absent\"");
+	ck_assert(has("silent-1", "\"health\":\"ABSENT\""));
+	(void)snprintf(rest, sizeof(rest), "/sessions/%s?wait=10", id);
+	ck_assert_int_eq(on("GET", "silent-1", rest, NULL, &a), 200);
+	ck_has(a, "\"reason\":\"lost\"");
+	ck_assert_int_eq(on("DELETE", "silent-1", "", NULL, NULL), 200);
+}
+END_TEST
+
+START_TEST(signalled)
+{
+	auto_free char	*a = NULL, *b = NULL;
+	char		 id[27], rest[128];
+
+	ck_assert_int_eq(create("silent-1", NULL), 201);
+	first_session("silent-1", id);
+	(void)snprintf(rest, sizeof(rest), "/sessions/%s?wait=1", id);
+	ck_assert_int_eq(on("GET", "silent-1", rest, NULL, &a), 200);
+	ck_has(a, "\"state\":\"running\"");
+	(void)snprintf(rest, sizeof(rest), "/sessions/%s/signal", id);
+	ck_assert_int_eq(on("POST", "silent-1", rest,
+	    "{\"signal\":\"TERM\"}", NULL), 204);
+	ck_assert_int_eq((int)w.s->events[EVENT_SESSION_SIGNALLED], 1);
+	(void)snprintf(rest, sizeof(rest), "/sessions/%s?wait=10", id);
+	ck_assert_int_eq(on("GET", "silent-1", rest, NULL, &b), 200);
+	ck_has(b, "\"state\":\"ended\"");
+}
+END_TEST
+
+/* Refused, on the record, and no flood of records. */
+START_TEST(unauthorized)
+{
+	auto_free char	*a = NULL;
+	int		 i;
+
+	w.token = "0123456789abcdef0123456789abcdeF";
+	for (i = 0; i < 200; i++)
+		ck_assert_int_eq(world_http(&w, "GET", "/v1/sandboxes", NULL,
+		    NULL), 401);
+	ck_assert_int_eq(world_http(&w, "POST", "/v1/sandboxes", "{}", &a),
+	    401);
+	ck_has(a, "unauthorized");
+	ck_assert_int_eq(world_http(&w, "GET", "/healthz", NULL, NULL), 200);
+	ck_assert_int_ge((int)w.s->events[EVENT_AUTH_FAILED], 20);
+	ck_assert_int_le((int)w.s->events[EVENT_AUTH_FAILED], 60);
+	w.token = WORLD_TOKEN;
+	ck_assert_int_eq(world_http(&w, "GET", "/v1/sandboxes", NULL, NULL),
+	    200);
+}
+END_TEST
+
+/* ---- the start ------------------------------------------------------------------------------------- */
+
+static void
+setup_rows(void)
+{
+	world_make(&w);
+	world_row(&w, "good-1", BOX_READY, 2);
+	world_row(&w, "good-2", BOX_READY, 1);
+	world_row(&w, "good-3", BOX_READY, 0);
+	world_row(&w, "good-4", BOX_PROVISIONING, 2);
+	world_row(&w, "good-5", BOX_DELETING, 1);
+	world_row(&w, "good-6", BOX_QUARANTINED, 2);
+	world_row(&w, "good-7", BOX_STOPPED, 1);
+	world_row(&w, "lie-1", BOX_READY, 2);
+	world_row(&w, "garbage-1", BOX_READY, 2);
+	world_row(&w, "rows-1", BOX_READY, 2);
+	world_row(&w, "good-8", BOX_NSTATES, 2);
+	world_start(&w);
+}
+
+static int
+strays_gone(void)
+{
+	return world_box(&w, "good-8")->purged == 1 &&
+	    world_box(&w, "good-4")->purged == 1 &&
+	    world_box(&w, "good-5")->purged == 1;
+}
+
+START_TEST(reconciled)
+{
+	await("good-1", "\"state\":\"READY\"");
+	await("good-1", "\"health\":\"HEALTHY\"");
+	await("good-2", "\"state\":\"STOPPED\",\"stateReason\":\"absent\"");
+	await("good-3", "\"state\":\"STOPPED\"");
+	await(world_box(&w, "good-4")->id, "\"state\":\"DELETED\","
+	    "\"stateReason\":\"create-failed\"");
+	await(world_box(&w, "good-5")->id, "\"state\":\"DELETED\"");
+	await("good-6", "\"state\":\"QUARANTINED\"");
+	ck_assert_int_eq(world_box(&w, "good-6")->quarantined, 1);
+	await("good-7", "\"state\":\"STOPPED\"");
+	await("lie-1", "\"state\":\"QUARANTINED\"");
+	await("garbage-1", "\"state\":\"QUARANTINED\"");
+	await("rows-1", "\"state\":\"QUARANTINED\"");
+	await_true(strays_gone);
+	ck_assert_int_eq((int)w.s->events[EVENT_RECONCILE_DONE], 1);
+	ck_assert_int_eq((int)w.s->attached, 2);	/* rows-1 lies later */
+	ck_assert_int_eq((int)w.s->quarantined, 3);
+	ck_assert_int_eq((int)w.s->absent, 3);
+	ck_assert_int_eq(on("POST", "good-1", "/exec",
+	    "{\"argv\":[\"x\"]}", NULL), 200);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("apid");
+	TCase	*t = tcase_create("runners"), *r = tcase_create("start");
+	SRunner	*sr;
+	int	 n;
+
+	if (geteuid() != 0) {
+		(void)puts("apid enters its fence as root");
+		return 77;
+	}
+	if (access(WB_TOP_BUILDDIR "/apid/apid", X_OK) == -1) {
+		(void)puts("apid is not built");
+		return 77;
+	}
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, path);
+	tcase_add_loop_test(t, unproved_runner, 0,
+	    sizeof(unproved) / sizeof(unproved[0]));
+	tcase_add_loop_test(t, broken_runner, 0,
+	    sizeof(broken) / sizeof(broken[0]));
+	tcase_add_loop_test(t, lying_runner, 0,
+	    sizeof(lying) / sizeof(lying[0]));
+	tcase_add_loop_test(t, failed_create, 0,
+	    sizeof(failing) / sizeof(failing[0]));
+	tcase_add_test(t, stalled);
+	tcase_add_test(t, stalled_removed);
+	tcase_add_test(t, stdin_odd);
+	tcase_add_test(t, closed);
+	tcase_add_test(t, announced);
+	tcase_add_test(t, lines);
+	tcase_add_test(t, collected);
+	tcase_add_test(t, disk_full);
+	tcase_add_test(t, command_missing);
+	tcase_add_test(t, kill_fails);
+	tcase_add_test(t, died);
+	tcase_add_test(t, signalled);
+	tcase_add_test(t, unauthorized);
+	suite_add_tcase(s, t);
+	tcase_add_checked_fixture(r, setup_rows, teardown);
+	tcase_set_timeout(r, 60);
+	tcase_add_test(r, reconciled);
+	suite_add_tcase(s, r);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_NORMAL);
+	n = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return n == 0 ? 0 : 1;
+}

@@ -1,0 +1,1120 @@
+/*
+ * apid_world.c: see apid_world.h.
+ */
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <arpa/inet.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apid_world.h"
+#include "chan.h"
+#include "conf.h"
+#include "ulid.h"
+#include "xmalloc.h"
+
+#ifndef WB_LIBEXECDIR
+#define WB_LIBEXECDIR	""	/* a default that is of no use here */
+#endif
+
+#define SESSIONS	4096
+#define OTHER		"01K8ZZZZZZZZZZZZZZZZZZZZZ9"
+
+static const char *const	act_names[] = {
+#define A(N, s)	[ACT_##N] = s,
+	ACTS
+#undef A
+};
+
+/* A runner: its end of the channel. */
+struct rn {
+	struct chan		 c;
+	struct world_box	*box;
+	enum act		 act;
+	int			 used;
+	uint32_t		 wait_rid;	/* SESSION_WAIT that is out */
+	char			 wait_id[27];
+	uint64_t		 chunks;
+};
+
+/* The world's own state, in its process. */
+static struct {
+	struct world_shared	*s;
+	struct chan		 privd, stored, netd;
+	struct rn		 rn[WORLD_BOXES * 4];
+	struct row_sandbox	 row[WORLD_BOXES];
+	uint8_t			*proof[WORLD_BOXES];
+	struct row_session	 sess[SESSIONS];
+	unsigned int		 nsess;
+	uint64_t		 seq;
+	int			 listener;
+	int			 found[WORLD_BOXES];	/* 0, 1 dead, 2 alive */
+	int			 generation;
+} w;
+
+static enum act
+act_of(const char *name)
+{
+	const char	*dash = strrchr(name, '-');
+	size_t		 n = dash == NULL ? strlen(name) :
+			    (size_t)(dash - name);
+	unsigned int	 i;
+
+	for (i = 0; i < ACT_N; i++)
+		if (strlen(act_names[i]) == n &&
+		    strncmp(act_names[i], name, n) == 0)
+			return (enum act)i;
+	return ACT_GOOD;
+}
+
+static void
+fault(const char *who, const char *what)
+{
+	w.s->faults++;
+	(void)snprintf(w.s->fault, sizeof(w.s->fault), "%s: %s", who, what);
+}
+
+static struct world_box *
+by_id(const char *id)
+{
+	unsigned int	i;
+
+	for (i = 0; i < w.s->nbox; i++)
+		if (strcmp(w.s->box[i].id, id) == 0)
+			return &w.s->box[i];
+	return NULL;
+}
+
+static unsigned int
+idx(const struct world_box *b)
+{
+	return (unsigned int)(b - w.s->box);
+}
+
+/* ---- facts ----------------------------------------------------------- */
+
+static const uint8_t	mounts[] = "1 0 0:1 / / ro - tmpfs box rw\n";
+static const uint8_t	nonce[32] = "the nonce that privd has given";
+static const uint8_t	token[32] = "the token that privd has kept";
+
+#define FACTS(f) do {							\
+	(void)str_copy((f)->uid_map, "0 1879048192 65536",		\
+	    sizeof((f)->uid_map));					\
+	(void)str_copy((f)->gid_map, "0 1879048192 65536",		\
+	    sizeof((f)->gid_map));					\
+	(void)str_copy((f)->setgroups, "allow", sizeof((f)->setgroups));\
+	(f)->cap_bnd = (f)->cap_prm = (f)->cap_eff = 0x800000fb;	\
+	(f)->no_new_privs = 1;						\
+	(f)->seccomp_mode = 2;						\
+	(f)->seccomp_filters = 2;					\
+	(f)->nspid = 1;							\
+	(f)->mounts.data = mounts;					\
+	(f)->mounts.len = sizeof(mounts) - 1;				\
+} while (0)
+
+/* ---- the runner ----------------------------------------------------------- */
+
+static void
+raw(struct rn *r, const void *p, size_t len)
+{
+	(void)send(r->c.fd, p, len, MSG_NOSIGNAL);
+}
+
+static void
+raw_fd(struct rn *r, const void *p, size_t len, int fd)
+{
+	union {
+		char		buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr	align;
+	}		 u = { { 0 } };
+	struct iovec	 iov = { (void *)(uintptr_t)p, len };
+	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = u.buf, .msg_controllen = sizeof(u.buf) };
+	struct cmsghdr	*cm = CMSG_FIRSTHDR(&mh);
+
+	cm->cmsg_level = SOL_SOCKET;
+	cm->cmsg_type = SCM_RIGHTS;
+	cm->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cm), &fd, sizeof(fd));
+	(void)sendmsg(r->c.fd, &mh, MSG_NOSIGNAL);
+}
+
+/* [1, 121, rid, {...}] by hand: OK is 81 a1... far from it on purpose. */
+static void
+rn_garbage(struct rn *r, uint32_t rid)
+{
+	static const uint8_t	bytes[] = { 0xde, 0xad, 0xbe, 0xef, 0, 1, 2 };
+	static const uint8_t	huge[] = { 0x94, 0x01, 0x79, 0x01, 0xdf, 0xff,
+	    0xff, 0xff, 0xff, 0xa5, 'n', 'o', 'n', 'c', 'e', 0xc6, 0xff,
+	    0xff, 0xff, 0xff };
+	uint8_t			empty[] = { 0x94, 0x01, 0x79, (uint8_t)rid,
+	    0x80 };
+	uint8_t			ok[] = { 0x94, 0x01, 0x79, (uint8_t)rid, 0x82,
+	    0xa5, 'n', 'o', 'n', 'c', 'e', 0xc4, 0x00, 0xa7, 'v', 'e', 'r',
+	    's', 'i', 'o', 'n', 0xa1, '1', 0x00 };
+
+	switch ((int)r->act) {
+	case ACT_GARBAGE:
+		raw(r, bytes, sizeof(bytes));
+		break;
+	case ACT_HUGE:
+		raw(r, huge, sizeof(huge));
+		break;
+	case ACT_EMPTY:
+		raw(r, empty, sizeof(empty));
+		break;
+	case ACT_CUT:
+		raw(r, ok, sizeof(ok) - 4);
+		break;
+	case ACT_LONG:
+		raw(r, ok, sizeof(ok));
+		break;
+	default:
+		raw_fd(r, ok, sizeof(ok) - 1, STDIN_FILENO);
+	}
+}
+
+static void
+rn_hello(struct rn *r, uint32_t rid)
+{
+	struct msg_runner_nonce		 n = { .version = "0" };
+	struct msg_session_chunk	 c = { .id = OTHER };
+	struct msg_box_ended		 e = { .id = OTHER };
+	uint8_t				 other[32] = "not that nonce";
+
+	n.nonce.data = r->act == ACT_NONCE_WRONG ? other : nonce;
+	n.nonce.len = r->box->nonced || r->act == ACT_NONCE_NONE ? 0 : 32;
+	switch ((int)r->act) {
+	case ACT_STALL:
+		return;
+	case ACT_CLOSE:
+		chan_close(&r->c);
+		r->used = 0;
+		return;
+	case ACT_EARLY:
+		(void)chan_send(&r->c, MSG_SESSION_CHUNK, 77, &c, -1);
+		return;
+	case ACT_PRIVD:
+		/* the sender's own check would refuse it */
+		r->c.self = A_PRIVD;
+		(void)chan_send(&r->c, MSG_BOX_ENDED, 0, &e, -1);
+		r->c.self = A_RUNNER;
+		return;
+	case ACT_GARBAGE:
+	case ACT_HUGE:
+	case ACT_EMPTY:
+	case ACT_CUT:
+	case ACT_LONG:
+	case ACT_FD:
+		rn_garbage(r, rid);
+		return;
+	default:
+		(void)chan_send(&r->c, MSG_RUNNER_NONCE, rid, &n, -1);
+	}
+}
+
+static void
+rn_flood(struct rn *r)
+{
+	struct msg_session_announce	a = { .name = "" };
+	struct msg_runner_log		l = { .line = "a line of its own" };
+	int				i;
+
+	for (i = 0; i < 20000; i++) {
+		ulid_new(a.id);
+		if (r->act == ACT_ANNOUNCE && chan_send(&r->c,
+		    MSG_SESSION_ANNOUNCE, 0, &a, -1) == -1)
+			break;		/* our own queue is full */
+		if (r->act == ACT_LOGS && chan_send(&r->c, MSG_RUNNER_LOG, 0,
+		    &l, -1) == -1)
+			break;
+	}
+}
+
+static void
+rn_go(struct rn *r, uint32_t rid)
+{
+	struct msg_runner_facts		f = { 0 };
+	struct msg_runner_nonce		n = { .version = "0" };
+	struct msg_session_announce	a = { .id =
+	    "7ZZZZZZZZZZZZZZZZZZZZZZZZZ" };
+
+	if (r->act == ACT_STALL_GO)
+		return;
+	FACTS(&f);
+	if (r->act == ACT_LIE)
+		(void)str_copy(f.uid_map, "0 0 4294967295",
+		    sizeof(f.uid_map));
+	(void)chan_send(&r->c, MSG_RUNNER_FACTS, rid, &f, -1);
+	n.nonce.data = nonce;
+	n.nonce.len = 32;
+	if (r->act == ACT_NONCE_TWICE)
+		(void)chan_send(&r->c, MSG_RUNNER_NONCE, rid, &n, -1);
+	if (r->act == ACT_TWICE)
+		(void)chan_send(&r->c, MSG_RUNNER_FACTS, rid, &f, -1);
+	if (r->act == ACT_ANNOUNCE_ID)
+		(void)chan_send(&r->c, MSG_SESSION_ANNOUNCE, 0, &a, -1);
+	if (r->act == ACT_ANNOUNCE || r->act == ACT_LOGS)
+		rn_flood(r);
+}
+
+static void
+rn_exit(struct rn *r, uint32_t rid, const char *id)
+{
+	struct msg_session_exit	x = { .first_seq = r->chunks != 0,
+	    .last_seq = r->chunks, .wall_ms = 1 };
+
+	(void)str_copy(x.id, r->act == ACT_EXIT_OTHER ? OTHER : id,
+	    sizeof(x.id));
+	x.started_ms = x.ended_ms = now_ms();
+	(void)chan_send(&r->c, MSG_SESSION_EXIT, rid, &x, -1);
+}
+
+static void
+rn_run(struct rn *r, const struct msg *m)
+{
+	const struct msg_session_run	*q = &m->body.session_run;
+	struct msg_session_running	 a = { .pid = 7 };
+	char				 arg0[64];
+
+	r->chunks = r->act == ACT_BIG ? 96 : 2;
+	if (r->act == ACT_CLOSE_RUN) {
+		chan_close(&r->c);
+		r->used = 0;
+		return;
+	}
+	(void)snprintf(arg0, sizeof(arg0), "%.*s", (int)q->argv.v[0].len,
+	    (const char *)q->argv.v[0].data);
+	if (strcmp(arg0, "nonesuch") == 0) {
+		(void)chan_error(&r->c, m->rid, CODE_COMMAND_NOT_FOUND,
+		    "nonesuch: not found");
+		return;
+	}
+	(void)str_copy(a.id, r->act == ACT_RUN_OTHER ? OTHER : q->id,
+	    sizeof(a.id));
+	if (r->act != ACT_CHUNK_FIRST)
+		(void)chan_send(&r->c, MSG_SESSION_RUNNING, m->rid, &a, -1);
+}
+
+/* Chunks of 32 KiB (BIG) or a line; all are there from the start. */
+static void
+rn_read(struct rn *r, const struct msg *m)
+{
+	static uint8_t			 bytes[32768];
+	const struct msg_session_read	*q = &m->body.session_read;
+	struct msg_session_chunk	 c = { .first_seq = 1 };
+
+	memset(bytes, 'x', sizeof(bytes));
+	(void)str_copy(c.id, r->act == ACT_CHUNK_OTHER ? OTHER : q->id,
+	    sizeof(c.id));
+	c.last_seq = r->chunks;
+	if (q->after < r->chunks) {
+		c.seq = q->after + (r->act == ACT_CHUNK_SKIP ? 2 : 1);
+		c.stream = STREAM_STDOUT;
+		c.bytes.data = bytes;
+		c.bytes.len = r->act == ACT_BIG ? sizeof(bytes) : 6;
+		if (r->act == ACT_GAP_ODD) {
+			c.gap_first = 9;
+			c.gap_last = 3;
+		}
+	} else if (r->act == ACT_SILENT && q->wait)
+		return;
+	else
+		c.eof = r->act != ACT_SILENT;
+	(void)chan_send(&r->c, MSG_SESSION_CHUNK, m->rid, &c, -1);
+}
+
+static void
+rn_msg(struct rn *r, const struct msg *m)
+{
+	struct msg_runner_sessions_are	 are = { .rows = { NULL, 0 } };
+	struct msg_session_stdin_at	 at;
+	struct wire_bin			 junk = { nonce, 5 };
+
+	switch (m->row->type) {
+	case MSG_RUNNER_HELLO:
+		rn_hello(r, m->rid);
+		break;
+	case MSG_RUNNER_GO:
+		rn_go(r, m->rid);
+		break;
+	case MSG_SESSION_RUN:
+		rn_run(r, m);
+		break;
+	case MSG_SESSION_READ:
+		rn_read(r, m);
+		break;
+	case MSG_SESSION_WAIT:
+		r->wait_rid = m->rid;
+		(void)str_copy(r->wait_id, m->body.session_wait.id, 27);
+		if (r->act != ACT_SILENT && r->act != ACT_STDIN_ODD)
+			rn_exit(r, m->rid, r->wait_id);
+		break;
+	case MSG_SESSION_STDIN:
+		at.offset = m->body.session_stdin.offset +
+		    m->body.session_stdin.bytes.len +
+		    (r->act == ACT_STDIN_ODD);
+		(void)chan_send(&r->c, MSG_SESSION_STDIN_AT, m->rid, &at, -1);
+		break;
+	case MSG_SESSION_SIGNAL:
+		(void)chan_ok(&r->c, m->rid);
+		if (r->wait_rid != 0)
+			rn_exit(r, r->wait_rid, r->wait_id);
+		r->wait_rid = 0;
+		break;
+	case MSG_RUNNER_SESSIONS:
+		if (r->act == ACT_ROWS) {
+			are.rows.v = &junk;
+			are.rows.n = 1;
+		}
+		(void)chan_send(&r->c, MSG_RUNNER_SESSIONS_ARE, m->rid, &are,
+		    -1);
+		break;
+	default:
+		(void)chan_ok(&r->c, m->rid);
+	}
+}
+
+/* ---- privd -------------------------------------------------------------------- */
+
+static void
+privd_attach(const struct msg *m, struct world_box *b)
+{
+	struct msg_box_attached	 a = { .token = { token, 32 } };
+	struct rn		*r;
+	int			 sv[2];
+
+	for (r = w.rn; r->used; r++)
+		;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) == -1)
+		err(1, "socketpair");
+	memset(r, 0, sizeof(*r));
+	chan_init(&r->c, sv[1], A_RUNNER, A_APID, S_ALL);
+	r->box = b;
+	r->act = act_of(b->name);
+	r->used = 1;
+	b->attached++;
+	(void)chan_send(&w.privd, MSG_BOX_ATTACHED, m->rid, &a, sv[0]);
+}
+
+static void
+privd_facts(const struct msg *m, const struct world_box *b)
+{
+	struct msg_box_facts_are	f = { .ruleset = "absent",
+	    .cgroup = "/wb/x", .runtime = "00", .host_pid = 4711 };
+
+	FACTS(&f);
+	f.memory_bytes = w.row[idx(b)].memory_bytes;
+	if (act_of(b->name) == ACT_HOST)
+		(void)str_copy(f.verdict, "cap_bnd", sizeof(f.verdict));
+	(void)chan_send(&w.privd, MSG_BOX_FACTS_ARE, m->rid, &f, -1);
+}
+
+static void
+privd_list(const struct msg *m)
+{
+	struct msg_box_list_is	 l = { .ids = { NULL, 0 } };
+	struct wire_bin		 v[WORLD_BOXES];
+	uint8_t			 alive[WORLD_BOXES];
+	unsigned int		 i;
+
+	l.ids.v = v;
+	for (i = 0; i < w.s->nbox; i++) {
+		if (w.found[i] == 0 || strcmp(w.s->box[i].id,
+		    m->body.box_list.after) <= 0)
+			continue;
+		alive[l.ids.n] = w.found[i] == 2;
+		v[l.ids.n++] = wire_cstr(w.s->box[i].id);
+	}
+	l.alive.data = alive;
+	l.alive.len = l.ids.n;
+	(void)chan_send(&w.privd, MSG_BOX_LIST_IS, m->rid, &l, -1);
+}
+
+static void
+rn_drop(const struct world_box *b)
+{
+	struct rn	*r;
+
+	for (r = w.rn; r < w.rn + WORLD_BOXES * 4; r++)
+		if (r->used && r->box == b) {
+			chan_close(&r->c);
+			r->used = 0;
+		}
+}
+
+/* Messages about one box. */
+static void
+privd_box(const struct msg *m, struct world_box *b)
+{
+	struct msg_box_created	c = { .rootfs = "minimal" };
+	struct msg_box_log_tail_is t = { .text = { (const uint8_t *)
+	    "first line\nlast line\n", 21 } };
+	struct msg_box_health_is h = { .health = HEALTHY };
+	enum act		act = act_of(b->name);
+
+	switch (m->row->type) {
+	case MSG_BOX_CREATE:
+		if (act == ACT_MAKE_FAILS || act == ACT_NO_ROOTFS) {
+			(void)chan_error(&w.privd, m->rid,
+			    act == ACT_NO_ROOTFS ? CODE_ROOTFS_UNKNOWN :
+			    CODE_CREATE_FAILED, "no such thing");
+			return;
+		}
+		b->created = 1;
+		w.found[idx(b)] = 2;
+		c.memory_bytes = m->body.box_create.memory_bytes;
+		c.cpu_milli = m->body.box_create.cpu_milli;
+		c.pids = m->body.box_create.pids;
+		(void)chan_send(&w.privd, MSG_BOX_CREATED, m->rid, &c, -1);
+		return;
+	case MSG_BOX_ATTACH:
+		privd_attach(m, b);
+		return;
+	case MSG_BOX_NONCE:
+		if (b->nonced || m->body.box_nonce.nonce.len != 32 ||
+		    memcmp(m->body.box_nonce.nonce.data, nonce, 32) != 0) {
+			(void)chan_error(&w.privd, m->rid, CODE_WRONG_NONCE,
+			    "not the box's");
+			return;
+		}
+		b->nonced = 1;
+		break;
+	case MSG_BOX_FACTS:
+		privd_facts(m, b);
+		return;
+	case MSG_BOX_QUARANTINE:
+		b->quarantined++;
+		(void)str_copy(b->field, m->body.box_quarantine.field,
+		    sizeof(b->field));
+		break;
+	case MSG_BOX_KILL:
+		if (act == ACT_KILL_FAILS && b->killed++ == 0) {
+			(void)chan_error(&w.privd, m->rid, CODE_BUSY,
+			    "it does not die");
+			return;
+		}
+		b->killed++;
+		rn_drop(b);
+		break;
+	case MSG_BOX_PURGE:
+		b->purged++;
+		w.found[idx(b)] = 0;
+		break;
+	case MSG_BOX_LOG_APPEND:
+		b->log_lines++;
+		break;
+	case MSG_BOX_LOG_TAIL:
+		(void)chan_send(&w.privd, MSG_BOX_LOG_TAIL_IS, m->rid, &t,
+		    -1);
+		return;
+	case MSG_BOX_HEALTH:
+		(void)chan_send(&w.privd, MSG_BOX_HEALTH_IS, m->rid, &h, -1);
+		return;
+	default:
+		fault("privd", m->row->name);
+	}
+	(void)chan_ok(&w.privd, m->rid);
+}
+
+static void
+privd_ready(const struct msg *m)
+{
+	struct msg_daemon_listener	l = { .kind = 0 };
+	struct msg_daemon_go		g = { .generation = 1 };
+
+	(void)chan_send(&w.privd, MSG_DAEMON_LISTENER, 0, &l,
+	    fcntl(w.listener, F_DUPFD_CLOEXEC, 0));
+	(void)chan_send(&w.privd, MSG_DAEMON_GO, m->rid, &g, -1);
+	w.privd.state = S_RUN;
+}
+
+static void
+privd_msg(const struct msg *m)
+{
+	struct world_box	*b;
+	/* all of them begin with the id */
+	const char		*id = m->body.box_create.id;
+
+	if (m->row->type == MSG_DAEMON_READY)
+		privd_ready(m);
+	else if (m->row->type == MSG_BOX_LIST)
+		privd_list(m);
+	else if ((b = by_id(id)) != NULL)
+		privd_box(m, b);
+	else
+		fault("privd", "a box that is not known");
+}
+
+/* ---- stored ----------------------------------------------------------------------- */
+
+static void
+stored_create(const struct msg *m)
+{
+	struct row_sandbox	 r;
+	struct wire_bin		 items[512];
+	struct world_box	*b;
+
+	if (wire_decode_into(&wire_row_sandbox,
+	    m->body.sandbox_create.row.data, m->body.sandbox_create.row.len,
+	    items, 512, &r) == -1 || w.s->nbox == WORLD_BOXES) {
+		fault("stored", wire_error());
+		return;
+	}
+	if (act_of(r.name) == ACT_SHORT_CREATE) {
+		(void)chan_error(&w.stored, m->rid, CODE_DISK_FULL, "full");
+		return;
+	}
+	b = &w.s->box[w.s->nbox];
+	memset(b, 0, sizeof(*b));
+	(void)str_copy(b->id, r.id, sizeof(b->id));
+	(void)str_copy(b->name, r.name, sizeof(b->name));
+	r.labels.n = r.env.n = r.proof.len = 0;
+	w.row[w.s->nbox++] = r;
+	(void)chan_ok(&w.stored, m->rid);
+}
+
+static void
+stored_move(const struct msg *m)
+{
+	const struct msg_sandbox_move	*q = &m->body.sandbox_move;
+	struct world_box		*b = by_id(q->id);
+
+	if (b == NULL || !state_move_ok(b->state, (unsigned int)q->to)) {
+		fault("stored", "a move that is none");
+		(void)chan_error(&w.stored, m->rid, CODE_BAD_TRANSITION,
+		    "no");
+		return;
+	}
+	if (act_of(b->name) == ACT_SHORT_READY && q->to == BOX_READY) {
+		(void)chan_error(&w.stored, m->rid, CODE_DISK_FULL, "full");
+		return;
+	}
+	b->state = (unsigned int)q->to;
+	(void)str_copy(b->reason, q->reason, sizeof(b->reason));
+	w.row[idx(b)].state = q->to;
+	w.row[idx(b)].changed_ms = now_ms();
+	(void)str_copy(w.row[idx(b)].reason, q->reason, 128);
+	if (q->rootfs[0] != '\0')
+		(void)str_copy(w.row[idx(b)].rootfs, q->rootfs, 64);
+	if (q->proof.len != 0) {
+		free(w.proof[idx(b)]);
+		w.proof[idx(b)] = xmalloc(q->proof.len);
+		memcpy(w.proof[idx(b)], q->proof.data, q->proof.len);
+		w.row[idx(b)].proof.data = w.proof[idx(b)];
+		w.row[idx(b)].proof.len = q->proof.len;
+	}
+	(void)chan_ok(&w.stored, m->rid);
+}
+
+static void
+stored_put(const struct msg *m)
+{
+	struct row_session	 r;
+	struct wire_bin		 items[1024];
+	struct world_box	*b;
+	unsigned int		 i;
+
+	if (wire_decode_into(&wire_row_session, m->body.session_put.row.data,
+	    m->body.session_put.row.len, items, 1024, &r) == -1 ||
+	    (b = by_id(r.sandbox)) == NULL || w.nsess == SESSIONS) {
+		fault("stored", "a session that is none");
+		return;
+	}
+	if (act_of(b->name) == ACT_SHORT_SESSION) {
+		(void)chan_error(&w.stored, m->rid, CODE_DISK_FULL, "full");
+		return;
+	}
+	r.argv.n = 0;
+	for (i = 0; i < w.nsess; i++)
+		if (strcmp(w.sess[i].id, r.id) == 0)
+			break;
+	if (i == w.nsess) {
+		w.nsess++;
+		b->started++;
+	} else if (r.state == 2 && w.sess[i].state != 2)
+		b->finished++;
+	w.sess[i] = r;
+	(void)chan_ok(&w.stored, m->rid);
+}
+
+/* Rows, encoded one after the other. */
+static struct wire_bin
+encoded(const struct wire_desc *d, const void *row)
+{
+	static uint8_t	 buf[WIRE_MAX * 2];
+	static size_t	 at;
+	struct wire_bin	 b;
+	ssize_t		 n;
+
+	if (at > WIRE_MAX)
+		at = 0;
+	if ((n = wire_encode(d, row, buf + at, sizeof(buf) - at)) == -1)
+		errx(1, "encode: %s", wire_error());
+	b.data = buf + at;
+	b.len = (size_t)n;
+	at += (size_t)n;
+	return b;
+}
+
+static void
+stored_rows(const struct msg *m)
+{
+	struct msg_sandbox_page	 p = { .rows = { NULL, 0 } };
+	struct wire_bin		 v[8];
+	struct row_sandbox	 r;
+	unsigned int		 i;
+
+	p.rows.v = v;
+	for (i = 0; i < w.s->nbox && p.rows.n < 8; i++)
+		if (strcmp(w.s->box[i].id, m->body.sandbox_list.after) > 0 &&
+		    w.row[i].id[0] != '\0') {
+			r = w.row[i];
+			r.proof.len = 0;
+			v[p.rows.n++] = encoded(&wire_row_sandbox, &r);
+		}
+	(void)chan_send(&w.stored, MSG_SANDBOX_PAGE, m->rid, &p, -1);
+}
+
+static void
+stored_sessions(const struct msg *m)
+{
+	const struct msg_session_rows	*q = &m->body.session_rows;
+	struct msg_session_page		 p = { .rows = { NULL, 0 } };
+	struct wire_bin			 v[16];
+	unsigned int			 i;
+
+	p.rows.v = v;
+	for (i = 0; i < w.nsess && p.rows.n < 16 && p.rows.n < q->limit; i++)
+		if (strcmp(w.sess[i].sandbox, q->sandbox) == 0 &&
+		    strcmp(w.sess[i].id, q->after) > 0 &&
+		    (!q->open_only || w.sess[i].state != 2))
+			v[p.rows.n++] = encoded(&wire_row_session,
+			    &w.sess[i]);
+	(void)chan_send(&w.stored, MSG_SESSION_PAGE, m->rid, &p, -1);
+}
+
+static void
+stored_event(const struct msg *m)
+{
+	const struct msg_event_append	*q = &m->body.event_append;
+	struct msg_event_appended	 a = { .seq = ++w.seq };
+	struct event_reconcile_done	 e;
+	const struct event_row		*row = event_find(
+	    (unsigned int)q->type);
+
+	if (row == NULL || q->type >= 64)
+		fault("stored", "an event that is none");
+	else
+		w.s->events[q->type]++;
+	if (q->type == EVENT_RECONCILE_DONE && wire_decode_into(row->desc,
+	    q->data.data, q->data.len, NULL, 0, &e) == 0) {
+		w.s->attached = (unsigned int)e.attached;
+		w.s->suspect = (unsigned int)e.suspect;
+		w.s->absent = (unsigned int)e.absent;
+		w.s->quarantined = (unsigned int)e.quarantined;
+	}
+	(void)chan_send(&w.stored, MSG_EVENT_APPENDED, m->rid, &a, -1);
+}
+
+static void
+stored_msg(const struct msg *m)
+{
+	struct msg_store_info_is	 info = { .last_id = "" };
+	struct msg_sandbox_is		 is;
+	struct msg_event_page		 page = { .next = 0 };
+	struct world_box		*b;
+
+	switch (m->row->type) {
+	case MSG_STORE_INFO:
+		(void)chan_send(&w.stored, MSG_STORE_INFO_IS, m->rid, &info,
+		    -1);
+		break;
+	case MSG_SANDBOX_CREATE:
+		stored_create(m);
+		break;
+	case MSG_SANDBOX_MOVE:
+		stored_move(m);
+		break;
+	case MSG_SANDBOX_LIST:
+		stored_rows(m);
+		break;
+	case MSG_SANDBOX_GET:
+		if ((b = by_id(m->body.sandbox_get.id)) == NULL ||
+		    w.row[idx(b)].id[0] == '\0') {
+			(void)chan_error(&w.stored, m->rid, CODE_NOT_FOUND,
+			    "no");
+			break;
+		}
+		is.row = encoded(&wire_row_sandbox, &w.row[idx(b)]);
+		(void)chan_send(&w.stored, MSG_SANDBOX_IS, m->rid, &is, -1);
+		break;
+	case MSG_SESSION_PUT:
+		stored_put(m);
+		break;
+	case MSG_SESSION_ROWS:
+		stored_sessions(m);
+		break;
+	case MSG_EVENT_APPEND:
+		stored_event(m);
+		break;
+	case MSG_EVENT_READ:
+		if (m->body.event_read.wait == 0)
+			(void)chan_send(&w.stored, MSG_EVENT_PAGE, m->rid,
+			    &page, -1);
+		break;
+	default:
+		(void)chan_ok(&w.stored, m->rid);
+	}
+}
+
+/* ---- netd ---------------------------------------------------------------------------- */
+
+static void
+netd_msg(const struct msg *m)
+{
+	struct msg_net_status_is	n = { .state = 1, .ruleset = "absent",
+	    .whole = 1 };
+
+	(void)chan_send(&w.netd, MSG_NET_STATUS_IS, m->rid, &n, -1);
+}
+
+/* ---- the loop -------------------------------------------------------------------------- */
+
+static void
+pump(struct chan *c, void (*fn)(const struct msg *), const char *who)
+{
+	struct msg	m;
+	int		r;
+
+	(void)chan_flush(c);
+	while ((r = chan_recv(c, &m)) == 1)
+		fn(&m);
+	if (r == -1 && errno == EBADMSG)
+		fault(who, c->why);
+	if (r == -1)
+		chan_close(c);
+}
+
+static void
+pump_rn(struct rn *r)
+{
+	struct msg	m;
+	int		n = 0;
+
+	(void)chan_flush(&r->c);
+	while (r->used && (n = chan_recv(&r->c, &m)) == 1)
+		rn_msg(r, &m);
+	if (!r->used || n != -1)
+		return;
+	if (errno == EBADMSG)
+		fault("runner", r->c.why);
+	chan_close(&r->c);
+	r->used = 0;
+}
+
+static nfds_t
+watch(struct pollfd *p, nfds_t n, const struct chan *c)
+{
+	p[n].fd = c->fd;
+	p[n].events = (short)(POLLIN | (chan_pending(c) ? POLLOUT : 0));
+	p[n].revents = 0;
+	return n + (c->fd != -1);
+}
+
+static void
+world_loop(void)
+{
+	struct pollfd		p[WORLD_BOXES * 4 + 4];
+	struct msg_box_ended	e;
+	struct rn		*r;
+	nfds_t			n;
+
+	while (w.privd.fd != -1) {
+		n = watch(p, 0, &w.privd);
+		n = watch(p, n, &w.stored);
+		n = watch(p, n, &w.netd);
+		for (r = w.rn; r < w.rn + WORLD_BOXES * 4; r++)
+			if (r->used)
+				n = watch(p, n, &r->c);
+		if (poll(p, n, 50) == -1 && errno != EINTR)
+			err(1, "poll");
+		pump(&w.privd, privd_msg, "privd");
+		pump(&w.stored, stored_msg, "stored");
+		pump(&w.netd, netd_msg, "netd");
+		for (r = w.rn; r < w.rn + WORLD_BOXES * 4; r++)
+			if (r->used)
+				pump_rn(r);
+		if (w.s->end_box != 0) {
+			memset(&e, 0, sizeof(e));
+			(void)str_copy(e.id, w.s->box[w.s->end_box - 1].id,
+			    sizeof(e.id));
+			rn_drop(&w.s->box[w.s->end_box - 1]);
+			(void)chan_send(&w.privd, MSG_BOX_ENDED, 0, &e, -1);
+			w.s->end_box = 0;
+		}
+	}
+}
+
+/* ---- starting apid ------------------------------------------------------------------------ */
+
+static int
+conf_fd(void)
+{
+	static struct conf	c;
+
+	memset(&c, 0, sizeof(c));
+#define C_STR(word, f, max, cs, d, doc) (void)str_copy(c.f, d, sizeof(c.f));
+#define C_U64(word, f, lo, hi, d, doc)	c.f = d;
+#define C_BOOL(word, f, d, doc)		c.f = d;
+#define X_U64(f, lo, hi)		c.f = lo;
+#include "conf.def"
+	c.uid_apid = c.gid_apid = 64123;
+	(void)str_copy(c.log_level, "debug", sizeof(c.log_level));
+	return conf_seal(&c);
+}
+
+static int
+token_fd(void)
+{
+	int	fd = memfd_create("token", MFD_ALLOW_SEALING);
+
+	if (fd == -1 || write(fd, WORLD_TOKEN, strlen(WORLD_TOKEN)) == -1)
+		err(1, "token");
+	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK |
+	    F_SEAL_GROW | F_SEAL_SEAL);
+	return fd;
+}
+
+/* apid's descriptors, then the program. */
+static void
+apid_exec(int privd, int stored, int netd, int log)
+{
+	static char	 path[] = WB_TOP_BUILDDIR "/apid/apid";
+	char		*argv[] = { path, NULL }, *envp[] = { NULL };
+	int		 fd[8], i;
+
+	fd[0] = open("/dev/null", O_RDWR);
+	fd[1] = fd[0];
+	fd[2] = log;
+	fd[3] = privd;
+	fd[4] = conf_fd();
+	fd[5] = stored;
+	fd[6] = netd;
+	fd[7] = token_fd();
+	for (i = 0; i < 8; i++)
+		if ((fd[i] = fcntl(fd[i], F_DUPFD, 100)) == -1)
+			err(1, "dup");
+	for (i = 0; i < 8; i++)
+		if (dup2(fd[i], i) == -1)
+			err(1, "dup2");
+	(void)close_range(8, ~0U, 0);
+	(void)execve(path, argv, envp);
+	_exit(127);
+}
+
+static pid_t
+apid_start(int log)
+{
+	int	sv[3][2], i;
+	pid_t	pid;
+
+	for (i = 0; i < 3; i++)
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+		    sv[i]) == -1)
+			err(1, "socketpair");
+	if ((pid = fork()) == -1)
+		err(1, "fork");
+	if (pid == 0)
+		apid_exec(sv[0][0], sv[1][0], sv[2][0], log);
+	for (i = 0; i < 3; i++)
+		(void)close(sv[i][0]);
+	chan_init(&w.privd, sv[0][1], A_PRIVD, A_APID, S_INIT);
+	chan_init(&w.stored, sv[1][1], A_STORED, A_APID, S_RUN);
+	chan_init(&w.netd, sv[2][1], A_NETD, A_APID, S_RUN);
+	return pid;
+}
+
+void
+world_make(struct world *wd)
+{
+	memset(wd, 0, sizeof(*wd));
+	memset(&w, 0, sizeof(w));
+	wd->s = mmap(NULL, sizeof(*wd->s), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (wd->s == MAP_FAILED)
+		err(1, "mmap");
+	w.s = wd->s;
+	wd->token = WORLD_TOKEN;
+}
+
+void
+world_row(struct world *wd, const char *name, unsigned int state, int found)
+{
+	struct world_box	*b = &wd->s->box[wd->s->nbox];
+	struct row_sandbox	*r = &w.row[wd->s->nbox];
+
+	ulid_new(b->id);
+	(void)str_copy(b->name, name, sizeof(b->name));
+	b->state = state;
+	b->nonced = state >= BOX_BOOTSTRAPPING;
+	w.found[wd->s->nbox++] = found;
+	if (state == BOX_NSTATES)
+		return;			/* privd's alone */
+	r->version = 1;
+	(void)str_copy(r->id, b->id, sizeof(r->id));
+	(void)str_copy(r->tenant, "default", sizeof(r->tenant));
+	(void)str_copy(r->created_by, "token", sizeof(r->created_by));
+	(void)str_copy(r->name, name, sizeof(r->name));
+	(void)str_copy(r->rootfs, "minimal", sizeof(r->rootfs));
+	r->memory_bytes = 1 << 30;
+	r->cpu_milli = 1000;
+	r->pids = 512;
+	r->state = state;
+	r->created_ms = r->changed_ms = now_ms();
+}
+
+static void
+world_listen(struct world *wd)
+{
+	struct sockaddr_in	sin = { .sin_family = AF_INET };
+	socklen_t		len = sizeof(sin);
+
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	w.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (w.listener == -1 || bind(w.listener, (struct sockaddr *)&sin,
+	    sizeof(sin)) == -1 || listen(w.listener, 64) == -1 ||
+	    getsockname(w.listener, (struct sockaddr *)&sin, &len) == -1)
+		err(1, "listen");
+	wd->port = ntohs(sin.sin_port);
+}
+
+void
+world_start(struct world *wd)
+{
+	int	tell[2], log;
+
+	world_listen(wd);
+	if (pipe(tell) == -1)
+		err(1, "pipe");
+	(void)fflush(NULL);
+	if ((wd->pid = fork()) == -1)
+		err(1, "fork");
+	if (wd->pid != 0) {
+		(void)close(tell[1]);
+		(void)close(w.listener);
+		if (read(tell[0], &wd->apid, sizeof(wd->apid)) !=
+		    sizeof(wd->apid))
+			errx(1, "the world did not start");
+		wd->apid_out = tell[0];
+		return;
+	}
+	log = open("apid_test.serve.log", O_WRONLY | O_CREAT | O_APPEND,
+	    0644);
+	wd->apid = apid_start(log == -1 ? STDERR_FILENO : log);
+	if (write(tell[1], &wd->apid, sizeof(wd->apid)) == -1)
+		err(1, "write");
+	world_loop();
+	(void)waitpid(wd->apid, NULL, 0);
+	_exit(0);
+}
+
+void
+world_end(struct world *wd)
+{
+	if (wd->pid > 0) {
+		/* apid sees its channels close and goes */
+		(void)kill(wd->pid, SIGKILL);
+		(void)waitpid(wd->pid, NULL, 0);
+	}
+	(void)close(wd->apid_out);
+	(void)munmap(wd->s, sizeof(*wd->s));
+}
+
+struct world_box *
+world_box(struct world *wd, const char *name)
+{
+	unsigned int	i;
+
+	for (i = wd->s->nbox; i-- > 0;)
+		if (strcmp(wd->s->box[i].name, name) == 0)
+			return &wd->s->box[i];
+	return NULL;
+}
+
+long
+world_rss(const struct world *wd)
+{
+	char	 path[64], line[256];
+	FILE	*f;
+	long	 kib = -1;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)wd->apid);
+	if ((f = fopen(path, "r")) == NULL)
+		return -1;
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+			break;
+	(void)fclose(f);
+	return kib;
+}
+
+/* ---- the client ------------------------------------------------------------------------------ */
+
+static int
+client(const struct world *wd)
+{
+	struct sockaddr_in	sin = { .sin_family = AF_INET };
+	struct timeval		tv = { 20, 0 };
+	int			fd;
+
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	sin.sin_port = htons((uint16_t)wd->port);
+	if ((fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) == -1)
+		err(1, "socket");
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	if (connect(fd, (struct sockaddr *)&sin, sizeof(sin)) == -1)
+		err(1, "connect");
+	return fd;
+}
+
+int
+world_http(const struct world *wd, const char *method, const char *path,
+    const char *body, char **ret_body)
+{
+	auto_close int	 fd = client(wd);
+	auto_free char	*req = NULL, *in = xmalloc(8 * 1024 * 1024);
+	size_t		 len = 0;
+	ssize_t		 n;
+	char		*p;
+
+	req = xasprintf("%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+	    "Authorization: Bearer %s\r\nConnection: close\r\n"
+	    "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+	    method, path, wd->port, wd->token, body == NULL ? 0 : strlen(body),
+	    body == NULL ? "" : body);
+	if (send(fd, req, strlen(req), MSG_NOSIGNAL) == -1)
+		return -1;
+	while (len < 8 * 1024 * 1024 - 1 && (n = recv(fd, in + len,
+	    8 * 1024 * 1024 - 1 - len, 0)) > 0)
+		len += (size_t)n;
+	in[len] = '\0';
+	if (len < 12 || strncmp(in, "HTTP/1.1 ", 9) != 0)
+		return -1;
+	if (ret_body != NULL) {
+		p = strstr(in, "\r\n\r\n");
+		*ret_body = xstrdup(p == NULL ? "" : p + 4);
+	}
+	return (int)strtol(in + 9, NULL, 10);
+}

@@ -1,0 +1,116 @@
+/*
+ * apid_world: the real apid, with a test in the place of privd, stored, netd
+ * and every runner.
+ *
+ * The world is a process of its own that answers apid's channels; how a
+ * box's runner behaves is told by the box's name (enum act).  The test
+ * speaks HTTP to apid and reads what the world counted in shared memory.
+ */
+#ifndef APID_WORLD_H
+#define APID_WORLD_H
+
+#include <sys/types.h>
+
+#include <stddef.h>
+
+#include "proto.h"
+
+#define WORLD_BOXES	64
+#define WORLD_TOKEN	"0123456789abcdef0123456789abcdef"
+
+/* What a runner does; the name is the box's, up to the last dash. */
+#define ACTS \
+	A(GOOD, "good")			/* as it should */ \
+	A(NONCE_WRONG, "nonce-wrong")	/* another nonce than privd gave */ \
+	A(NONCE_NONE, "nonce-none")	/* says it had given it before */ \
+	A(NONCE_TWICE, "nonce-twice")	/* once more when READY */ \
+	A(GARBAGE, "garbage")		/* bytes, instead of a nonce */ \
+	A(HUGE, "huge")			/* lengths of 4 GiB */ \
+	A(EMPTY, "empty")		/* a map with nothing in it */ \
+	A(CUT, "cut")			/* half a message */ \
+	A(LONG, "long")			/* a message and a byte */ \
+	A(FD, "fd")			/* a descriptor that is not due */ \
+	A(PRIVD, "privd")		/* what only privd may say */ \
+	A(EARLY, "early")		/* a chunk before it is READY */ \
+	A(STALL, "stall")		/* never answers HELLO */ \
+	A(STALL_GO, "stall-go")		/* never answers GO */ \
+	A(LIE, "lie")			/* another uid map than the host saw */ \
+	A(HOST, "host")			/* privd sees another capability */ \
+	A(CLOSE, "close")		/* closes instead of a nonce */ \
+	A(CLOSE_RUN, "close-run")	/* closes when a session starts */ \
+	A(TWICE, "twice")		/* answers a request two times */ \
+	A(RUN_OTHER, "run-other")	/* says another session runs */ \
+	A(EXIT_OTHER, "exit-other")	/* another one's end */ \
+	A(CHUNK_OTHER, "chunk-other")	/* another one's output */ \
+	A(CHUNK_SKIP, "chunk-skip")	/* a number that does not follow */ \
+	A(CHUNK_FIRST, "chunk-first")	/* output before it runs */ \
+	A(GAP_ODD, "gap-odd")		/* a gap that ends before it begins */ \
+	A(STDIN_ODD, "stdin-odd")	/* took more than was sent */ \
+	A(ANNOUNCE, "announce")		/* 20,000 sessions of wb */ \
+	A(ANNOUNCE_ID, "announce-id")	/* with an id of the year 10889 */ \
+	A(LOGS, "logs")			/* 20,000 lines */ \
+	A(ROWS, "rows")			/* sessions that are no rows */ \
+	A(SILENT, "silent")		/* never ends a session */ \
+	A(BIG, "big")			/* 3 MiB of output */ \
+	A(MAKE_FAILS, "make-fails")	/* privd cannot make it */ \
+	A(NO_ROOTFS, "no-rootfs")	/* privd does not know the rootfs */ \
+	A(SHORT_CREATE, "short-create")	/* stored: disk full at the row */ \
+	A(SHORT_READY, "short-ready")	/* stored: disk full at READY */ \
+	A(SHORT_SESSION, "short-session") /* stored: disk full at a session */ \
+	A(KILL_FAILS, "kill-fails")	/* privd cannot kill it, once */
+
+enum act {
+#define A(N, s)	ACT_##N,
+	ACTS
+#undef A
+	ACT_N
+};
+
+struct world_box {
+	char	 id[27], name[64];
+	int	 created, attached, nonced, quarantined, killed, purged, ended;
+	char	 field[64];		/* of the quarantine */
+	unsigned state;			/* in stored */
+	char	 reason[128];
+	unsigned log_lines;		/* that came to launch.log */
+	unsigned started, finished;	/* session rows */
+};
+
+struct world_shared {
+	struct world_box box[WORLD_BOXES];
+	unsigned	 nbox;
+	unsigned	 events[64];	/* appended, by type */
+	unsigned	 attached, suspect, absent, quarantined; /* reconcile */
+	unsigned	 strays;	/* ids without a row that were purged */
+	unsigned	 faults;	/* that the world saw in apid's words */
+	char		 fault[200];
+	volatile int	 end_box;	/* index + 1: BOX_ENDED for it */
+};
+
+struct world {
+	struct world_shared	*s;	/* shared with the process */
+	pid_t			 pid;	/* of the world */
+	pid_t			 apid;
+	int			 port;
+	const char		*token;	/* that requests carry */
+	int			 apid_out;	/* reads EOF when apid is gone */
+};
+
+/* A row that is there before apid starts; alive: privd has it running. */
+void	world_row(struct world *, const char *name, unsigned int state,
+	    int found);
+void	world_make(struct world *);	/* shared memory alone */
+void	world_start(struct world *);
+void	world_end(struct world *);
+struct world_box *world_box(struct world *, const char *name);
+/* apid's memory now, KiB. */
+long	world_rss(const struct world *);
+
+/*
+ * One request on a connection of its own.  Returns the status; *ret_body
+ * (malloc, dechunked as it came) may be NULL.  -1: no answer.
+ */
+int	world_http(const struct world *, const char *method,
+	    const char *path, const char *body, char **ret_body);
+
+#endif
