@@ -27,8 +27,8 @@
  * connection is freed only when the outermost function that uses it leaves
  * (http_conn_leave).  Nothing may touch a request after it made a callback.
  *
- * When the table is full the connection that waits longest is shed: first
- * idle ones, then half heads, then streams that nobody reads.
+ * When the table is full the connection that waits longest is shed: of those
+ * without a request, or else a stream that nobody reads.
  */
 
 #include <sys/uio.h>
@@ -102,6 +102,7 @@ conn_phase(struct http_conn *c, enum http_phase phase)
 	TAILQ_REMOVE(&c->server->conns[c->phase], c, entry);
 	c->phase = phase;
 	TAILQ_INSERT_TAIL(&c->server->conns[phase], c, entry);
+	c->turn = ++c->server->turn;
 	c->moved = 0;
 	ms = phase_ms(c);
 	c->due = ms == 0 ? 0 : mono_ms() + ms;
@@ -542,20 +543,35 @@ conn_new(struct http_server *s, int fd, enum http_listener kind,
 	conn_sync(c);
 }
 
-/* Ends the connection that can best be spared; 0: there is none. */
+/* Of those that may be shed, the one that waits longest; or NULL. */
+static struct http_conn *
+spare(struct http_server *s)
+{
+	static const enum http_phase	phases[] = {
+		HTTP_LINGER, HTTP_IDLE, HTTP_HEAD
+	};
+	struct http_conn		*c, *best = NULL;
+	uint64_t			 now = mono_ms();
+	size_t				 i;
+
+	for (i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+		c = TAILQ_FIRST(&s->conns[phases[i]]);
+		if (c != NULL && (best == NULL || c->turn < best->turn))
+			best = c;
+	}
+	if (best != NULL)
+		return best;
+	TAILQ_FOREACH(c, &s->conns[HTTP_BUSY], entry)
+		if (c->stalled_ms != 0 && now - c->stalled_ms > STALL_MS)
+			return c;
+	return NULL;
+}
+
 static int
 shed(struct http_server *s)
 {
-	struct http_conn	*c;
-	uint64_t		 now = mono_ms();
+	struct http_conn	*c = spare(s);
 
-	if ((c = TAILQ_FIRST(&s->conns[HTTP_LINGER])) == NULL &&
-	    (c = TAILQ_FIRST(&s->conns[HTTP_IDLE])) == NULL &&
-	    (c = TAILQ_FIRST(&s->conns[HTTP_HEAD])) == NULL)
-		TAILQ_FOREACH(c, &s->conns[HTTP_BUSY], entry)
-			if (c->stalled_ms != 0 &&
-			    now - c->stalled_ms > STALL_MS)
-				break;
 	if (c == NULL || c->busy > 0)
 		return 0;
 	http_conn_enter(c);
@@ -575,7 +591,7 @@ on_accept(evutil_socket_t lfd, short what, void *arg)
 
 	(void)what;
 	for (i = 0; i < ACCEPT_BURST; i++) {
-		if (s->nconns >= s->conf.max_conns && !shed(s)) {
+		if (s->nconns >= s->conf.max_conns && spare(s) == NULL) {
 			accept_pause(s);
 			return;
 		}
@@ -584,6 +600,8 @@ on_accept(evutil_socket_t lfd, short what, void *arg)
 		fd = accept4(lfd, (struct sockaddr *)&addr, &len,
 		    SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd != -1) {
+			if (s->nconns >= s->conf.max_conns)
+				(void)shed(s);	/* there was one */
 			conn_new(s, fd, a->kind, &addr);
 			continue;
 		}

@@ -34,6 +34,7 @@ struct http_conn {
 	struct sockaddr_storage	 addr;		/* of the peer */
 	unsigned int		 peer_uid;	/* HTTP_UNIX */
 	enum http_phase		 phase;
+	uint64_t		 turn;		/* when it came there */
 	struct event		*ev_read;	/* owned */
 	struct event		*ev_write;	/* owned */
 	struct event		*ev_timer;	/* owned */
@@ -60,6 +61,7 @@ struct http_prefix { uint8_t addr[16]; unsigned int bits; };
 struct http_server {
 	struct http_conf	 conf;
 	struct http_conns	 conns[HTTP_NPHASES];
+	uint64_t		 turn;		/* counts changes of phase */
 	unsigned int		 nconns, nreqs;
 	size_t			 bodies;	/* bytes of all bodies */
 	struct http_accept	*accepts;	/* owned list */
