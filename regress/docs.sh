@@ -26,7 +26,8 @@ sed -n 's/^MSG([0-9]*, \([A-Z_]*\),.*/\1/p' "$top/common/proto.def" | appear "me
 sed -n 's/^EVENT([0-9]*, .*"\([a-z.]*\)").*/\1/p' "$top/common/events.def" | appear "record type" "$top/stored/workbox-events.7"
 sed -n 's/^CODE([0-9]*, [A-Z_]*, "\([a-z-]*\)".*/\1/p' "$top/common/proto.def" | appear "error code" "$top/apid/workbox-api.7"
 sed -n 's/.*"\(\/[a-z0-9{}\/._-]*\)".*/\1/p' "$top/apid/routes.def" | sort -u | appear "route" "$top/apid/workbox-api.7"
-sed -n 's/^[A-Z_]*("\([a-z ]*\)".*/\1/p' "$top/workbox/cmds.def" | appear "command" "$top/workbox/workbox.1"
+sed -n 's/^\t\.name = "\(.*\)",$/\1/p' "$top"/workbox/*.c | appear "command" "$top/workbox/workbox.1"
+sed -n 's/^\t{ "\([a-z-]*\)", .*/--\1/p' "$top"/workbox/*.c | sort -u | appear "option" "$top/workbox/workbox.1"
 
 # the linker map says which of our files are in privd
 map=$WB_BUILD/privd/privd.map
