@@ -41,7 +41,7 @@
 #include "ulid.h"
 #include "xmalloc.h"
 
-#define MASK_PERIOD	100000		/* us; of cpu.max */
+#define QUOTA		100		/* us of 100,000, a thousandth */
 #define UNIT		"workbox-boxes.service"
 #define SLICE		"system.slice/" UNIT
 #define REMOVE_MAX	64		/* directories in one call */
@@ -97,7 +97,7 @@ knob_value(enum knob_kind k, int v2, const struct box_limits *l)
 	case TCP:
 		return l->memory_bytes / 16 / 4096 * 4096;
 	case CPU:
-		return l->cpu_milli * (MASK_PERIOD / 1000);
+		return l->cpu_milli * QUOTA;
 	case PIDS:
 		return l->pids;
 	case NKNOBS:
@@ -106,9 +106,9 @@ knob_value(enum knob_kind k, int v2, const struct box_limits *l)
 	return 0;
 }
 
-/* dir: "", or ending in a slash. */
+/* dir: "", or ending in a slash; one at a time. */
 static const char *
-knob_path(const char *dir, const char *file)
+in_dir(const char *dir, const char *file)
 {
 	static char	 path[ULID_LEN + 64];
 
@@ -155,41 +155,58 @@ read_stat(int dirfd, const char *path, const char *word, uint64_t *ret)
 	return -1;
 }
 
-/*
- * Sets every knob of one scope in hierarchy h, in the directory dir below
- * it; or, with ret_field, reads them: the first that is not as it should be
- * is named there.
- */
-static int
-knobs_walk(const struct hier *h, const char *dir, enum scope scope,
-    const struct box_limits *l, const char **ret_field)
+/* The file of a knob in hierarchy h for that scope, or NULL. */
+static const char *
+knob_file(const struct hier *h, size_t i, int scope)
 {
-	int		 v2 = h == &hiers[0], r;
+	if (!(knobs[i].scopes & scope) || (i == SWAP && no_swap_knob) ||
+	    !(h->mask & 1 << knobs[i].controller))
+		return NULL;
+	return h == hiers ? knobs[i].v2 : knobs[i].v1;
+}
+
+/* Sets the knobs of one scope in dir, below at (the tree, or a box). */
+static int
+knobs_set(const struct hier *h, int at, const char *dir, enum scope scope,
+    const struct box_limits *l)
+{
 	const char	*file;
-	uint64_t	 want, is;
+	uint64_t	 v;
 	size_t		 i;
 
 	for (i = 0; i < NKNOBS; i++) {
-		file = v2 ? knobs[i].v2 : knobs[i].v1;
-		if (!(knobs[i].scopes & scope) || file == NULL ||
-		    !(h->mask & 1 << knobs[i].controller) ||
-		    (i == SWAP && no_swap_knob))
+		if ((file = knob_file(h, i, scope)) == NULL)
 			continue;
-		want = knob_value((enum knob_kind)i, v2, l);
-		file = knob_path(dir, file);
-		if (ret_field != NULL) {
-			if (read_u64(h->fd, file, &is) == 0 && is == want)
-				continue;
-			*ret_field = knobs[i].name;
-			return -1;
-		}
-		r = i == CPU && v2 ? box_put(h->fd, file, "%" PRIu64 " %d",
-		    want, MASK_PERIOD) :
-		    box_put(h->fd, file, "%" PRIu64, want);
-		if (r == -1)
+		v = knob_value((enum knob_kind)i, h == hiers, l);
+		file = in_dir(dir, file);
+		if (box_put(at, file, i == CPU && h == hiers ?
+		    "%" PRIu64 " 100000" : "%" PRIu64, v) == -1)
 			return box_fail("cgroup %s", file);
 	}
 	return 0;
+}
+
+/* The first that is not as it should be, or NULL; ret_is may be NULL. */
+static const char *
+knobs_check(const struct hier *h, const char *dir, enum scope scope,
+    const struct box_limits *l, uint64_t ret_is[NKNOBS])
+{
+	const char	*file, *bad = NULL;
+	uint64_t	 is;
+	size_t		 i;
+
+	for (i = 0; i < NKNOBS; i++) {
+		if ((file = knob_file(h, i, scope)) == NULL)
+			continue;
+		if (read_u64(h->fd, in_dir(dir, file), &is) == -1)
+			is = 0;
+		if (ret_is != NULL)
+			ret_is[i] = is;
+		if (bad == NULL &&
+		    is != knob_value((enum knob_kind)i, h == hiers, l))
+			bad = knobs[i].name;
+	}
+	return bad;
 }
 
 /* ---- the tree of all boxes ------------------------------------------ */
@@ -382,7 +399,8 @@ cgroup_init(const char *name)
 				    "install and start " UNIT, tree_path);
 		}
 		if (tree_make(&hiers[i], path) == -1 ||
-		    knobs_walk(&hiers[i], "", PARENT, &parent, NULL) == -1)
+		    knobs_set(&hiers[i], hiers[i].fd, "", PARENT,
+		    &parent) == -1)
 			return -1;
 	}
 	return knobs_probe();
@@ -405,7 +423,7 @@ cgroup_path(const char *id)
 	return path;
 }
 
-/* ID/FILE, NULL with EINVAL; one at a time, as knob_path(). */
+/* ID/FILE, NULL with EINVAL; one at a time, as in_dir(). */
 static const char *
 id_path(const char *id, const char *file)
 {
@@ -416,7 +434,7 @@ id_path(const char *id, const char *file)
 		return NULL;
 	}
 	(void)snprintf(dir, sizeof(dir), "%s/", id);
-	return knob_path(dir, file);
+	return in_dir(dir, file);
 }
 
 static int
@@ -426,28 +444,25 @@ give(int fd, const char *id, const char *file, uint32_t uid)
 }
 
 static int
-make_dirs(const struct hier *h, const char *id, const char *const *dirs)
+make_dir(const struct hier *h, const char *id, const char *dir)
 {
-	for (; *dirs != NULL; dirs++)
-		if (mkdirat(h->fd, id_path(id, *dirs), 0755) == -1)
-			return box_fail("cgroup mkdir %s", id_path(id, *dirs));
-	return 0;
+	return mkdirat(h->fd, id_path(id, dir), 0755) == 0 ? 0 :
+	    box_fail("cgroup mkdir %s", id_path(id, dir));
 }
 
 static int
 make_v2(const struct hier *h, const char *id, const struct box_limits *l,
     uint32_t uid)
 {
-	static const char *const top[] = { "", "box", NULL };
-	static const char *const sub[] = { "box/runner", "box/sessions",
-	    NULL };
-	char		 dir[ULID_LEN + 8];
+	char	 dir[ULID_LEN + 8];
 
 	(void)snprintf(dir, sizeof(dir), "%s/box/", id);
-	if (make_dirs(h, id, (const char *const []){ "", NULL }) == -1 ||
+	if (make_dir(h, id, "") == -1 ||
 	    enable(h->fd, id_path(id, "cgroup.subtree_control"), id) == -1 ||
-	    make_dirs(h, id, top + 1) == -1 || make_dirs(h, id, sub) == -1 ||
-	    knobs_walk(h, dir, BOX, l, NULL) == -1)
+	    make_dir(h, id, "box") == -1 ||
+	    make_dir(h, id, "box/runner") == -1 ||
+	    make_dir(h, id, "box/sessions") == -1 ||
+	    knobs_set(h, h->fd, dir, BOX, l) == -1)
 		return -1;
 	if (box_put(h->fd, id_path(id, "box/cgroup.max.descendants"),
 	    "1024") == -1 ||
@@ -472,18 +487,17 @@ make_v1(const struct hier *h, const char *id, const struct box_limits *l,
     uint32_t uid)
 {
 	const struct box_limits	 s = box_sessions(l);
-	const char *const	 dirs[] = { "", "box",
-	    has_sessions(h) ? "box/sessions" : NULL, NULL };
 	char			 dir[ULID_LEN + 16];
 
 	(void)snprintf(dir, sizeof(dir), "%s/box/", id);
-	if (make_dirs(h, id, dirs) == -1 ||
-	    knobs_walk(h, dir, BOX, l, NULL) == -1)
+	if (make_dir(h, id, "") == -1 || make_dir(h, id, "box") == -1 ||
+	    knobs_set(h, h->fd, dir, BOX, l) == -1)
 		return -1;
 	if (!has_sessions(h))
 		return 0;
 	(void)snprintf(dir, sizeof(dir), "%s/box/sessions/", id);
-	if (knobs_walk(h, dir, SESSIONS, &s, NULL) == -1)
+	if (make_dir(h, id, "box/sessions") == -1 ||
+	    knobs_set(h, h->fd, dir, SESSIONS, &s) == -1)
 		return -1;
 	return give(h->fd, id, "box/sessions/cgroup.procs", uid) == 0 ? 0 :
 	    box_fail("cgroup of the sessions");
@@ -552,7 +566,6 @@ int
 cgroup_enter(struct cgroup *cg, const struct box_limits *l)
 {
 	const struct box_limits	 s = box_sessions(l);
-	struct hier		 own = hiers[0];
 	size_t			 i;
 
 	if (box_put(cg->box, "cgroup.procs", "0") == -1)
@@ -564,10 +577,7 @@ cgroup_enter(struct cgroup *cg, const struct box_limits *l)
 	    box_put(cg->box, "runner/cgroup.procs", "0") == -1 ||
 	    enable(cg->box, "cgroup.subtree_control", "box") == -1)
 		return -1;
-	hiers[0].fd = cg->box;
-	i = (size_t)knobs_walk(hiers, "sessions/", SESSIONS, &s, NULL);
-	hiers[0] = own;
-	return (int)i;
+	return knobs_set(hiers, cg->box, "sessions/", SESSIONS, &s);
 }
 
 /* ---- a box that runs -------------------------------------------------- */
@@ -578,34 +588,29 @@ cgroup_differs(const char *id, const struct box_limits *l,
 {
 	const struct box_limits	 s = box_sessions(l);
 	const struct hier	*h;
-	const char		*field = NULL;
-	char			 dir[ULID_LEN + 16];
-	uint64_t		*out[NKNOBS] = { [MEMORY] = &ret->memory_bytes,
-	    [CPU] = &ret->cpu_milli, [PIDS] = &ret->pids };
-	size_t			 i;
+	const char		*bad = NULL, *p, *b, *q;
+	char			 box[ULID_LEN + 8], sessions[ULID_LEN + 16];
+	uint64_t		 is[NKNOBS] = { 0 };
 
 	memset(ret, 0, sizeof(*ret));
 	if (id_path(id, "") == NULL)
 		return "cgroup";
+	(void)snprintf(box, sizeof(box), "%s/box/", id);
+	(void)snprintf(sessions, sizeof(sessions), "%s/box/sessions/", id);
 	for (h = hiers; h < hiers + nhiers; h++) {
-		(void)snprintf(dir, sizeof(dir), "%s/box/", id);
-		for (i = 0; i < NKNOBS; i++)
-			if (out[i] != NULL &&
-			    (h->mask & 1 << knobs[i].controller))
-				(void)read_u64(h->fd, knob_path(dir,
-				    h == hiers ? knobs[i].v2 : knobs[i].v1),
-				    out[i]);
-		if (knobs_walk(h, dir, BOX, l, &field) == -1)
-			return field;
-		(void)snprintf(dir, sizeof(dir), "%s/box/sessions/", id);
-		if ((h == hiers || has_sessions(h)) &&
-		    knobs_walk(h, dir, SESSIONS, &s, &field) == -1)
-			return field;
-		if (knobs_walk(h, "", PARENT, &parent, &field) == -1)
-			return field;
+		p = knobs_check(h, "", PARENT, &parent, NULL);
+		b = knobs_check(h, box, BOX, l, is);
+		q = h == hiers || has_sessions(h) ?
+		    knobs_check(h, sessions, SESSIONS, &s, NULL) : NULL;
+		if (bad == NULL)
+			bad = b != NULL ? b : q != NULL ? q : p;
 	}
-	ret->cpu_milli /= MASK_PERIOD / 1000;
-	return NULL;
+	/* "max" is more than may be told. */
+	ret->memory_bytes = is[MEMORY] > WB_U63 ? WB_U63 : is[MEMORY];
+	ret->cpu_milli = is[CPU] / QUOTA > 1024000 ? 1024000 :
+	    is[CPU] / QUOTA;
+	ret->pids = is[PIDS] > 4194304 ? 4194304 : is[PIDS];
+	return bad;
 }
 
 int
