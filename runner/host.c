@@ -104,7 +104,8 @@ on_runner_go(struct peer *p, const struct msg *m)
 		    "env is not KEY=VALUE");
 		return;
 	}
-	free(runner.env);
+	if (runner.gone)
+		free(runner.env);
 	runner.env = env;
 	if ((proc = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC)) ==
 	    -1 || facts_read(proc, buf, &facts) == -1) {

@@ -167,11 +167,10 @@ on_readable(void *arg, uint32_t events)
 	struct outpipe	*o = arg;
 	int		 i;
 
-	for (i = 0; i < READS && pipe_read(o); i++)
+	if (!(events & EPOLLIN))
+		pipe_close(o);		/* nothing in it, nobody to write */
+	for (i = 0; i < READS && o->fd != -1 && pipe_read(o); i++)
 		continue;
-	/* at a hang-up the end stands right behind the last byte */
-	if ((events & EPOLLHUP) && o->fd != -1 && !o->paused)
-		(void)pipe_read(o);
 	output_settle(o->session);
 }
 

@@ -400,7 +400,7 @@ struct runner {
 	int		 gone;		/* the first go has come */
 	int		 draining;
 	uint64_t	 start_mono;
-	char		**env;		/* owned: the box's */
+	char		**env;		/* the box's; owned from the first go */
 	struct rlimit	 nofile;	/* for sessions */
 	unsigned int	 lives_max;	/* sessions at one time */
 };

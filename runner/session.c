@@ -58,6 +58,13 @@ session_get(struct peer *p, uint32_t rid, const char *id)
 void
 session_free(struct session *s)
 {
+	struct waiter	*w;
+
+	while ((w = TAILQ_FIRST(&s->waiters)) != NULL) {
+		peer_error(w->peer, w->rid, CODE_NOT_FOUND, "session %s",
+		    s->id);
+		waiter_free(w);
+	}
 	timer_stop(&s->t_attach);
 	timer_stop(&s->t_limit);
 	timer_stop(&s->t_late);
@@ -237,14 +244,11 @@ void
 session_abort(struct session *s, unsigned int code, const char *what,
     const char *why)
 {
-	struct waiter	*w;
+	struct waiter	*w = TAILQ_FIRST(&s->waiters);
 
-	while ((w = TAILQ_FIRST(&s->waiters)) != NULL) {
-		if (w->kind == W_RUN)
-			peer_error(w->peer, w->rid, code, "%s: %s", what, why);
-		else
-			peer_error(w->peer, w->rid, CODE_NOT_FOUND,
-			    "session %s", s->id);
+	/* W_RUN was the first; its peer may have gone */
+	if (w != NULL && w->kind == W_RUN) {
+		peer_error(w->peer, w->rid, code, "%s: %s", what, why);
 		waiter_free(w);
 	}
 	TAILQ_REMOVE(&table.lives, s, part);

@@ -27,8 +27,9 @@
  * Must never, in the child: allocate, use stdio, call a function of libc that
  * reaches for other threads (setuid and friends: raw calls instead), return.
  */
-#include <sys/eventfd.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -109,7 +110,7 @@ env_len(char **v)
 {
 	size_t	n = 0;
 
-	while (v != NULL && v[n] != NULL)
+	while (v[n] != NULL)
 		n++;
 	return n;
 }
@@ -123,28 +124,38 @@ spawn_env_ok(char **v)
 	return 1;
 }
 
+/* The box's strings are copied: another go may replace them meanwhile. */
 int
 spawn_env(struct spawn *sp)
 {
 	static char	id[sizeof("WORKBOX_SANDBOX_ID=") + ULID_LEN];
 	static char	name[sizeof("WORKBOX_SANDBOX_NAME=") + 64];
-	char		**v, **from[2] = { runner.env, sp->env }, **p;
-	size_t		 i, n = 0;
+	char		**v, **p, *copy;
+	size_t		 i, n = 0, bytes, len;
 
 	(void)snprintf(id, sizeof(id), "WORKBOX_SANDBOX_ID=%s", runner.id);
 	(void)snprintf(name, sizeof(name), "WORKBOX_SANDBOX_NAME=%s",
 	    runner.name);
-	v = calloc(ENV_FIXED + 3 + env_len(from[0]) + env_len(from[1]),
-	    sizeof(*v));
-	if (v == NULL)
+	bytes = (ENV_FIXED + 3 + env_len(runner.env) + env_len(sp->env)) *
+	    sizeof(*v);
+	for (p = runner.env; *p != NULL; p++)
+		bytes += strlen(*p) + 1;
+	if ((v = malloc(bytes)) == NULL)
 		return -1;
+	copy = (char *)(v + ENV_FIXED + 3 + env_len(runner.env) +
+	    env_len(sp->env));
 	for (i = 0; i < ENV_FIXED; i++)
 		v[n++] = (char *)(uintptr_t)env_fixed[i];
 	v[n++] = id;
 	v[n++] = name;
-	for (i = 0; i < 2; i++)
-		for (p = from[i]; p != NULL && *p != NULL; p++)
-			env_put(v, &n, *p);
+	for (p = runner.env; *p != NULL; p++) {
+		len = strlen(*p) + 1;
+		env_put(v, &n, memcpy(copy, *p, len));
+		copy += len;
+	}
+	for (p = sp->env; *p != NULL; p++)
+		env_put(v, &n, *p);
+	v[n] = NULL;
 	sp->envp = v;
 	return 0;
 }
@@ -345,6 +356,17 @@ follower(void *arg)
 	return arg;
 }
 
+/*
+ * A child that changed its uid has, in the memory that it shared with us, set
+ * what fs.suid_dumpable says.
+ */
+static void
+spawn_undump(const struct spawn *sp)
+{
+	if (sp->uid != 0)
+		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* cannot fail */
+}
+
 int
 spawn_start(struct spawn *sp)
 {
@@ -365,6 +387,7 @@ spawn_start(struct spawn *sp)
 	err = errno;
 	if (atomic_compare_exchange_strong(&turn, &expected, LOOP)) {
 		alarm_set(0);
+		spawn_undump(sp);
 		flight = NULL;
 		if (pid == -1) {
 			sp->step = SPAWN_CLONE;
@@ -389,6 +412,7 @@ on_back(void *arg, uint32_t events)
 	if (read(back_fd, &n, sizeof(n)) == -1)
 		return;
 	timer_stop(&slow_timer);
+	spawn_undump(sp);
 	flight = NULL;
 	if (sp->pid == 0) {
 		sp->step = SPAWN_CLONE;
