@@ -20,6 +20,9 @@
 #include "storedrig.h"
 #include "xmalloc.h"
 
+#ifndef WB_LIBEXECDIR
+#define WB_LIBEXECDIR	"/"
+#endif
 #define STORED		WB_TOP_BUILDDIR "/stored/stored"
 #define DEADLINE_MS	20000
 
@@ -98,7 +101,6 @@ sealed_conf(const struct rig *r)
 #define X_U64(f, lo, hi)		c.f = RIG_UID;
 #include "conf.def"
 	c.ready_fd = 0;
-	(void)str_copy(c.libexec_dir, "/", sizeof(c.libexec_dir));
 	(void)str_copy(c.state_dir, r->dir, sizeof(c.state_dir));
 	(void)str_copy(c.log_level, "debug", sizeof(c.log_level));
 	c.audit_argv = r->audit_argv;
