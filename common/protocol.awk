@@ -59,7 +59,7 @@ END {
 	for (i = 1; i <= nr; i++) {
 		k = rows[i]
 		ans = answer[k] == 0 ? "-" : names[answer[k]]
-		table = table ".It " k " Ta Sy " names[k] " Ta " info[k] ans "\n"
+		table = table ".It Sy " names[k] "\n" k "; " info[k] ans "\n"
 	}
 	while ((getline line < page) > 0) {
 		if (line == "@TABLE@") printf "%s", table
