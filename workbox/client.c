@@ -342,14 +342,14 @@ req_start(struct req *r)
 	}
 }
 
-/* Takes up what has ended; how many. */
-static int
+/* Takes up what has ended. */
+static void
 collect(void)
 {
 	CURLMsg		*m;
 	struct req	*r;
 	char		*p;
-	int		 left, n = 0;
+	int		 left;
 
 	while ((m = curl_multi_info_read(cl.multi, &left)) != NULL) {
 		if (m->msg != CURLMSG_DONE || curl_easy_getinfo(m->easy_handle,
@@ -360,22 +360,22 @@ collect(void)
 		(void)curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE,
 		    &r->status);
 		r->done = 1;
-		n++;
 	}
-	return n;
 }
 
+/*
+ * Waits first: between the caller's choice of what to wait for and the wait
+ * no sink may run, else what it has just queued would not be waited for.  A
+ * request that was just started or resumed does not make this wait.
+ */
 void
 multi_step(struct curl_waitfd *fds, unsigned int n, int ms)
 {
 	int	running;
 
-	(void)curl_multi_perform(cl.multi, &running);
-	if (collect() > 0)
-		return;
 	(void)curl_multi_poll(cl.multi, fds, n, ms, NULL);
 	(void)curl_multi_perform(cl.multi, &running);
-	(void)collect();
+	collect();
 }
 
 int

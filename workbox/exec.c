@@ -653,6 +653,7 @@ static void
 step(struct exec *x)
 {
 	start_due(x);
+	drain(x);	/* what resuming has delivered */
 	wait_step(x);
 	take_signals(x);
 	drain(x);
