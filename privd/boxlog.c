@@ -26,7 +26,7 @@ log_open(const char *id, int flags)
 	return openat(box_dir(), path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-void
+int
 boxlog_append(const char *id, const void *data, size_t len)
 {
 	static const char	 full[] = "(launch.log is full)\n";
@@ -36,9 +36,9 @@ boxlog_append(const char *id, const void *data, size_t len)
 	size_t			 room;
 
 	if (len == 0 || fd == -1 || fstat(fd, &st) == -1)
-		return;			/* no directory: nothing to tell of */
+		return 0;		/* no directory: nothing to tell of */
 	if (st.st_size + (off_t)sizeof(full) >= LAUNCH_LOG_MAX)
-		return;
+		return -1;
 	room = LAUNCH_LOG_MAX - sizeof(full) - (size_t)st.st_size;
 	if (write(fd, data, len < room ? len : room) == -1)
 		log_warn("box %s: write launch.log", id);
@@ -46,6 +46,7 @@ boxlog_append(const char *id, const void *data, size_t len)
 		(void)!write(fd, full, sizeof(full) - 1); /* it is said here */
 	else if (((const char *)data)[len - 1] != '\n')
 		(void)!write(fd, "\n", 1);	/* likewise */
+	return len >= room ? -1 : 0;
 }
 
 size_t

@@ -40,7 +40,7 @@
 #include "xmalloc.h"
 
 #define READY_MS	30000	/* a daemon's start */
-#define ADOPT_MS	30000	/* all adoptions */
+#define ADOPT_MS	60000	/* all adoptions */
 #define EOF_MS		3000	/* from end of file to SIGKILL */
 #define APID_STOP_MS	20000	/* apid answers what is open */
 #define STOP_MS		5000	/* each later stage of a stop */
@@ -75,9 +75,10 @@ static struct {
 	int		 fault;		/* END is due, at the next tick */
 	int		 told;		/* the service manager knows */
 } set = { .state = SET_WAIT, .userns = -1, .d = {
-	[D_NETD] = { .chan.fd = -1, .pidfd = -1 },
-	[D_STORED] = { .chan.fd = -1, .pidfd = -1 },
-	[D_APID] = { .chan.fd = -1, .pidfd = -1 } } };
+	[D_NETD] = { .chan = { .fd = -1, .state = S_INIT }, .pidfd = -1 },
+	[D_STORED] = { .chan = { .fd = -1, .state = S_INIT }, .pidfd = -1 },
+	[D_APID] = { .chan = { .fd = -1, .state = S_INIT }, .pidfd = -1 },
+} };
 
 static const struct {
 	const char	*name;
@@ -111,7 +112,8 @@ sent(enum daemon_kind k, int r)
 void
 to_apid(unsigned int type, uint32_t rid, const void *body, int fd)
 {
-	if (set.fault || set.d[D_APID].chan.fd == -1)
+	/* before GO it wants nothing but listeners; it will ask */
+	if (set.fault || set.d[D_APID].chan.state != S_RUN)
 		fd_close(&fd);
 	else
 		sent(D_APID, chan_send(&set.d[D_APID].chan, type, rid, body,
@@ -132,7 +134,7 @@ to_apid_error(uint32_t rid, unsigned int code, const char *fmt, ...)
 	char	text[256];
 	va_list	ap;
 
-	if (set.fault || set.d[D_APID].chan.fd == -1)
+	if (set.fault || set.d[D_APID].chan.state != S_RUN)
 		return;
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);	/* cut is fine */
@@ -145,8 +147,7 @@ to_netd(unsigned int type, const void *body, int fd_arg, uint32_t *ret_rid)
 {
 	auto_close int	fd = fd_arg;
 
-	if (set.fault || set.d[D_NETD].chan.fd == -1 ||
-	    set.d[D_NETD].chan.state != S_RUN)
+	if (set.fault || set.d[D_NETD].chan.state != S_RUN)
 		return -1;
 	sent(D_NETD, chan_ask(&set.d[D_NETD].chan, type, body, steal_fd(&fd),
 	    ret_rid));
@@ -224,7 +225,8 @@ set_on_maker(struct maker_ans *a)
 			fatal("duplicate listener");
 		memset(&m, 0, sizeof(m));
 		m.kind = srv.listener[i].kind;
-		to_apid(MSG_DAEMON_LISTENER, 0, &m, fd);
+		sent(D_APID, chan_send(&set.d[D_APID].chan,
+		    MSG_DAEMON_LISTENER, 0, &m, fd));
 	}
 }
 
@@ -313,6 +315,7 @@ chan_end(enum daemon_kind k)
 {
 	ev_close(&set.d[k].chan.fd);
 	chan_close(&set.d[k].chan);	/* its queue */
+	set.d[k].chan.state = S_INIT;
 }
 
 /* Out by exit(): the last step of a stop. */

@@ -441,7 +441,7 @@ on_log_append(struct msg *m)
 
 	if (known(m, a->id) == NULL)
 		return;
-	boxlog_append(a->id, a->line, strlen(a->line));
+	(void)boxlog_append(a->id, a->line, strlen(a->line));
 	to_apid_ok(m->rid);
 }
 

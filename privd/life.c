@@ -44,8 +44,9 @@
 #include "ulid.h"
 #include "xmalloc.h"
 
-#define NET_MS		10000	/* netd's answer */
-#define START_MS	30000	/* from launch to a runner */
+#define NET_MS		60000	/* netd's answer, behind many others */
+#define START_MS	60000	/* from launch to a runner, likewise */
+#define LOG_READS	16	/* of one turn: the writer may be hostile */
 #define END_MS		1000	/* SIGKILL is sent again */
 #define END_TRIES	10	/* then the asker is told */
 #define PURGE_MS	20	/* doubled, at most 64 times */
@@ -345,19 +346,18 @@ life_on_net(struct msg *m)
 
 /* ---- end ------------------------------------------------------------------ */
 
+/* What was said is cut where launch.log ends, and then heard no longer. */
 static void
 log_drain(struct entry *e)
 {
 	char	buf[4096];
 	ssize_t	n;
+	int	i;
 
-	while (e->log_fd != -1 &&
-	    (n = read(e->log_fd, buf, sizeof(buf))) != -1) {
-		if (n == 0)
+	for (i = 0; i < LOG_READS && e->log_fd != -1 &&
+	    (n = read(e->log_fd, buf, sizeof(buf))) != -1; i++)
+		if (n == 0 || boxlog_append(e->spec.id, buf, (size_t)n) == -1)
 			ev_close(&e->log_fd);
-		else
-			boxlog_append(e->spec.id, buf, (size_t)n);
-	}
 }
 
 static void
@@ -417,7 +417,7 @@ static void
 failed(struct entry *e)
 {
 	log_drain(e);
-	boxlog_append(e->spec.id, e->why, strlen(e->why));
+	(void)boxlog_append(e->spec.id, e->why, strlen(e->why));
 	log_warnx("box %s: %s", e->spec.id, e->why);
 	answer(e, CODE_CREATE_FAILED, "%s", e->why);
 	life_end(e);

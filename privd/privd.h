@@ -242,8 +242,8 @@ void		 entry_ask(const struct entry *, struct box_ask *ret);
 
 #define LAUNCH_LOG_MAX	65536	/* bytes of a launch.log */
 
-/* Appends what fits; a line end is added when it lacks. */
-void		 boxlog_append(const char *id, const void *, size_t);
+/* Appends a line end too when it lacks.  -1: it did not fit, it is full. */
+int		 boxlog_append(const char *id, const void *, size_t);
 /* The last 20 lines, at most size bytes; their number. */
 size_t		 boxlog_tail(const char *id, char *ret, size_t size);
 
