@@ -94,9 +94,8 @@ place(int proc, const char *id, struct msg_box_facts_are *a)
 	if (facts_file(proc, "cgroup", buf, sizeof(buf)) == -1)
 		return "cgroup";
 	p = strncmp(buf, "0::", 3) == 0 ? buf : strstr(buf, "\n0::");
-	if (p == NULL)
+	if (p == NULL || (p = strchr(p, '/')) == NULL)
 		return "cgroup";
-	p = strchr(p, '/');
 	p[strcspn(p, "\n")] = '\0';
 	if (!wire_charset_ok(CS_PRINT, p, strlen(p)) ||
 	    str_copy(a->cgroup, p, sizeof(a->cgroup)) == -1)

@@ -76,6 +76,7 @@ static const struct row {
 	    MS_RDONLY | NSE, 0, NULL }
 	NODIR_ROW("acpi"),
 	NODIR_ROW("asound"),
+	NODIR_ROW("pressure"),		/* the host's; anyone may set triggers */
 	NODIR_ROW("scsi"),
 };
 #define NROWS	(sizeof(rows) / sizeof(*rows))
