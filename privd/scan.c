@@ -78,21 +78,50 @@ scan_one(const char *id, int *found)
 		scan_up(e, pidfd, found);
 }
 
+/*
+ * Boxes are looked for in the cgroup that the configuration names.  One that
+ * was made under another name would be taken for dead while it runs, so the
+ * name is kept beside them.
+ */
+static void
+scan_cgroup(unsigned int boxes)
+{
+	const char	*name = srv.conf->cgroup;
+	char		 was[sizeof(srv.conf->cgroup)] = "";
+	auto_close int	 fd = openat(srv.state_fd, "cgroup", O_RDONLY |
+			    O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd != -1 && read(fd, was, sizeof(was) - 1) == -1)
+		fatal("read the name of the cgroup");
+	if (strcmp(was, name) == 0)
+		return;
+	if (was[0] != '\0' && boxes > 0)
+		fatalx("%u boxes are in cgroup %s: start with it, or remove "
+		    "them first", boxes, was);
+	(void)unlinkat(srv.state_fd, "cgroup", 0);	/* or it was none */
+	if (box_file(srv.state_fd, "cgroup", 0600, name, strlen(name)) == -1)
+		fatal("write the name of the cgroup");
+}
+
 void
 scan(void)
 {
 	struct dirent	*d;
 	DIR		*dir;
+	unsigned int	 n = 0;
 	int		 fd, found = 0;
 
 	if ((fd = openat(box_dir(), ".", O_RDONLY | O_DIRECTORY |
 	    O_CLOEXEC)) == -1 || (dir = fdopendir(fd)) == NULL)
 		fatal("read sandboxes");
 	while ((d = readdir(dir)) != NULL)
+		n += (unsigned int)ulid_ok(d->d_name);
+	scan_cgroup(n);			/* before anything is ended */
+	rewinddir(dir);
+	while ((d = readdir(dir)) != NULL)
 		if (ulid_ok(d->d_name))
 			scan_one(d->d_name, &found);
 	(void)closedir(dir);		/* read only */
-	if (table_count() > 0)
-		log_info("%u boxes on disk, %u run", table_count(),
-		    table_up());
+	if (n > 0)
+		log_info("%u on disk, %u run", n, table_up());
 }

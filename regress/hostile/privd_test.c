@@ -777,6 +777,29 @@ START_TEST(killed_with_boxes)
 }
 END_TEST
 
+/* In another cgroup a box that runs would be taken for dead. */
+START_TEST(another_cgroup)
+{
+	char	was[sizeof(r.conf.cgroup)];
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	rig_kill(&r);
+	(void)str_copy(was, r.conf.cgroup, sizeof(was));
+	(void)snprintf(r.conf.cgroup, sizeof(r.conf.cgroup), "%s/other",
+	    r.cgroup);
+	rig_privd(&r);
+	ck_assert_int_eq(WEXITSTATUS(rig_wait(&r)), 1);
+	ck_assert(rig_logged(&r, "1 boxes are in cgroup wb-privd-"));
+	(void)str_copy(r.conf.cgroup, was, sizeof(was));
+	rig_privd(&r);
+	rig_set(&r);
+	ck_assert_uint_eq(rig_go(&r), 1);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
 /* A set that is replaced adopts too; boxes and their connections live on. */
 START_TEST(set_restart_with_box)
 {
@@ -882,6 +905,7 @@ main(void)
 	tcase_set_timeout(die, 60);
 	tcase_add_loop_test(die, create_in_flight, 0, 2);
 	tcase_add_test(die, killed_with_boxes);
+	tcase_add_test(die, another_cgroup);
 	tcase_add_test(die, set_restart_with_box);
 	tcase_add_loop_test(die, killed_at_any_time, 0, 20);
 	suite_add_tcase(s, die);
