@@ -463,8 +463,8 @@ boot_consumed(void *arg, const struct msg *m)
 	}
 	if (boot_is_aborted(o))
 		return;
+	boot_go(o);	/* first what takes time, then what is only noted */
 	box_move(o->box, BOX_BOOTSTRAPPING, "", 0, NULL, NULL, NULL);
-	boot_go(o);
 }
 
 static void
@@ -583,7 +583,6 @@ boot_make(struct boot *o)
 	struct box		*b = o->box;
 
 	o->step = B_MAKE;
-	box_move(b, BOX_PROVISIONING, "", 0, NULL, boot_provisioned, o);
 	(void)str_copy(m.id, b->id, sizeof(m.id));
 	(void)str_copy(m.name, b->name, sizeof(m.name));
 	(void)str_copy(m.rootfs, b->rootfs[0] == '\0' ? "default" :
@@ -593,6 +592,7 @@ boot_make(struct boot *o)
 	m.cpu_milli = b->cpu_milli;
 	m.pids = b->pids;
 	peer_ask(env.privd, MSG_BOX_CREATE, &m, T_PRIVD, boot_made, o);
+	box_move(b, BOX_PROVISIONING, "", 0, NULL, boot_provisioned, o);
 }
 
 static void

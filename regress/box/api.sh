@@ -1,0 +1,260 @@
+#!/bin/sh
+# api.sh: the API by hand, with curl: the path, the errors, streams, clients
+# that go away, a restart.
+. "$(dirname "$0")/lib.sh"
+command -v curl >/dev/null || { echo "skip: curl is not there"; exit 77; }
+box_serve
+
+# api METHOD PATH [BODY [curl's options...]]: $code, $body.
+# $key and $type: what is sent as key and type of the body.
+api() {
+	m=$1 p=$2; shift 2
+	b=${1-}; [ $# -eq 0 ] || shift
+	[ -z "$b" ] || set -- "$@" -H "Content-Type: $type" --data-binary "$b"
+	code=$(curl -sS --max-time 30 -o "$work/body" -w '%{http_code}' \
+	    -X "$m" -H "Authorization:$key" "$@" "$WB_URL$p" \
+	    2>"$work/curl.err") || : >"$work/body"
+	body=$(tr '\0' '?' <"$work/body")
+}
+key=" Bearer $WB_TOKEN" type=application/json
+# want TEXT STATUS METHOD PATH [BODY...]
+want() {
+	t=$1 s=$2; shift 2
+	api "$@"
+	[ "$code" = "$s" ] && pass "$t" ||
+	    fail "$t" "$code, expected $s" "$(printf %.500s "$body")"
+}
+# the first member of a name in $body: text, number or word
+j() { printf '%s\n' "$body" | grep -o "\"$1\":\(\"[^\"]*\"\|[^,}]*\)" | head -n 1 | sed 's/^[^:]*://; s/^"//; s/"$//'; }
+# member NAME VALUE
+member() { is "  $1" "$(j "$1" | cut -c1-200)" "$2"; }
+
+# ---- the service
+key=
+want "healthz needs no key" 200 GET /healthz
+want "all else does" 401 GET /v1/sandboxes
+member code unauthorized
+key=" Bearer ${WB_TOKEN}x"
+want "a wrong key" 401 GET /v1/sandboxes
+key=" Basic $WB_TOKEN"
+want "another scheme" 401 GET /v1/sandboxes
+key=" bearer $WB_TOKEN"
+want "version" 200 GET /v1/version
+member api v1
+
+# ---- creating
+want "create" 201 POST /v1/sandboxes '{"name":"demo","network":"none","labels":{"team":"a","x":""},"env":{"FROM_BOX":"yes","BOTH":"box"}}'
+member state READY
+member health HEALTHY
+member network none
+member rootfs minimal
+id=$(j id)
+like "an id" "$id" '^[0-7][0-9A-HJKMNP-TV-Z]{25}$'
+want "create without a name" 201 POST /v1/sandboxes '{"network":"none","limits":{"cpus":0.5,"memoryBytes":268435456,"pids":256}}'
+like "  a pleasant one is made up" "$(j name)" '^[a-z]+-[a-z]+-[0-9]{2}$'
+like "  its limits are told" "$body" '"cpus":0.5[,}]'
+other=$(j id)
+want "create at once" 202 POST '/v1/sandboxes?wait=0' '{"name":"soon","network":"none"}'
+is_ready() { api GET "/v1/sandboxes/$1"; [ "$(j state)" = READY ]; }
+await is_ready soon && pass "  and it becomes READY" || fail "never READY" "$body"
+
+want "network left out" 422 POST /v1/sandboxes '{"name":"x"}'
+member code network-unsupported
+like "  says what to write" "$body" 'network\\": \\"none'
+want "another network" 422 POST /v1/sandboxes '{"name":"x","network":"egress"}'
+member code network-unsupported
+want "name taken" 409 POST /v1/sandboxes '{"name":"demo","network":"none"}'
+member code name-taken
+want "name of 26" 400 POST /v1/sandboxes '{"name":"abcdefghijklmnopqrstuvwxyz","network":"none"}'
+want "name with capitals" 400 POST /v1/sandboxes '{"name":"Demo","network":"none"}'
+want "rootfs unknown" 422 POST /v1/sandboxes '{"name":"x","rootfs":"nonesuch","network":"none"}'
+member code rootfs-unknown
+want "  the name is free again" 404 GET /v1/sandboxes/x
+want "memory above the ceiling" 422 POST /v1/sandboxes '{"network":"none","limits":{"memoryBytes":99999999999999}}'
+member code limit-above-ceiling
+member field limits.memoryBytes
+want "unknown field" 400 POST /v1/sandboxes '{"network":"none","colour":"red"}'
+want "not JSON" 400 POST /v1/sandboxes '{"network":'
+want "not an object" 400 POST /v1/sandboxes '[]'
+type=text/plain
+want "another type of body" 415 POST /v1/sandboxes '{}'
+type=application/json
+want "Idempotency-Key is refused, not ignored" 501 POST /v1/sandboxes '{"network":"none"}' -H 'Idempotency-Key: k'
+
+# ---- looking
+for ref in demo "$id" "$(printf %.20s "$id")"; do
+	want "get $ref" 200 GET "/v1/sandboxes/$ref"
+	member id "$id"
+done
+want "a short prefix is none" 404 GET "/v1/sandboxes/$(printf %.11s "$id")"
+want "nobody" 404 GET /v1/sandboxes/nobody
+count() { printf '%s\n' "$body" | grep -o '"state":"' | wc -l | tr -d ' '; }
+want "list" 200 GET /v1/sandboxes
+is "  all three" "$(count)" 3
+want "list by label" 200 GET '/v1/sandboxes?label=team=a&label=x'
+is "  one" "$(count)" 1
+want "list by another value" 200 GET '/v1/sandboxes?label=team=b'
+is "  none" "$(count)" 0
+want "list by name" 200 GET '/v1/sandboxes?name=demo'
+is "  one" "$(count)" 1
+want "list by state" 200 GET '/v1/sandboxes?state=QUARANTINED'
+is "  none" "$(count)" 0
+want "list, first page" 200 GET '/v1/sandboxes?limit=2'
+is "  two" "$(count)" 2
+next=$(j nextCursor)
+want "list, second page" 200 GET "/v1/sandboxes?limit=2&after=$next"
+is "  one" "$(count)" 1
+member nextCursor null
+want "bad cursor" 400 GET '/v1/sandboxes?after=x'
+want "proof" 200 GET /v1/sandboxes/demo/proof
+member verdict verified
+sha=$(sha256sum <"$work/body" | cut -d' ' -f1)
+want "records" 200 GET /v1/events
+like "  hold the hash of the proof as it is served" "$body" "\"sha256\":\"$sha\""
+
+# ---- exec
+E=/v1/sandboxes/demo/exec
+want "exec" 200 POST $E '{"argv":["sh","-c","echo out; echo err >&2; exit 3"]}'
+member exitCode 3
+member stdout 'out\n'
+member stderr 'err\n'
+member truncated false
+member signal null
+want "exec with input, place and environment" 200 POST $E '{"argv":["sh","-c","cat; pwd; echo $FROM_BOX $BOTH $OWN"],"stdin":"in\n","cwd":"/tmp","env":{"OWN":"1","BOTH":"exec"}}'
+member stdout 'in\n/tmp\nyes exec 1\n'
+want "exec of bytes" 200 POST $E '{"argv":["printf","\\377\\000a"]}'
+member stdoutEncoding base64
+member stdout /wBh
+want "exec that a signal ends" 200 POST $E '{"argv":["sh","-c","kill -9 $$"]}'
+member signal 9
+member exitCode null
+want "exec over its time" 200 POST $E '{"argv":["sleep","1000"],"timeoutSeconds":0.3}'
+member reason timeout
+want "exec of 3 MiB" 200 POST $E '{"argv":["sh","-c","head -c 3145728 /dev/zero | tr \"\\0\" x"]}'
+member truncated true
+is "  1 MiB is collected" "$(j stdout | wc -c | tr -d ' ')" 1048577
+{ printf '{"argv":["wc","-c"],"stdin":"'; head -c 500000 /dev/zero | tr '\0' y; printf '"}'; } >"$work/big"
+want "exec with 500 kB of input" 200 POST $E "@$work/big"
+member stdout '500000\n'
+want "no such command" 422 POST $E '{"argv":["nonesuch"]}'
+member code command-not-found
+want "not executable" 422 POST $E '{"argv":["/etc/passwd"]}'
+member code command-not-executable
+want "no such directory" 422 POST $E '{"argv":["true"],"cwd":"/nonesuch"}'
+member code bad-cwd
+want "no command" 400 POST $E '{"argv":[]}'
+want "an empty name" 400 POST $E '{"argv":[""]}'
+want "a name that runs" 201 POST /v1/sandboxes/demo/sessions '{"argv":["sleep","1000"],"name":"mine"}'
+mine=$(j sessionId)
+want "  is taken" 409 POST $E '{"argv":["true"],"name":"mine"}'
+want "signal" 204 POST "/v1/sandboxes/demo/sessions/$mine/signal" '{"signal":"TERM"}'
+want "  ends it" 200 GET "/v1/sandboxes/demo/sessions/$mine?wait=10"
+member signal 15
+want "a signal that is none" 400 POST "/v1/sandboxes/demo/sessions/$mine/signal" '{"signal":"FOO"}'
+want "a signal to what has ended" 409 POST "/v1/sandboxes/demo/sessions/$mine/signal" '{"signal":15}'
+
+want "exec as a stream" 200 POST "$E?stream=1" '{"argv":["sh","-c","echo a; sleep 0.1; echo b >&2; exit 7"]}'
+like "  begins with the session" "$(head -n 1 "$work/body")" '^\{"start":\{"sessionId":"[0-9A-Z]{26}"\}\}$'
+like "  chunks" "$(sed -n 2p "$work/body")" '^\{"seq":1,"stream":"stdout","data":"a\\n","encoding":"utf-8"\}$'
+like "  of both streams" "$(sed -n 3p "$work/body")" '^\{"seq":2,"stream":"stderr","data":"b\\n",'
+like "  ends with the result" "$(tail -n 1 "$work/body")" '^\{"end":\{.*"exitCode":7,'
+want "a stream that cannot begin is a problem" 422 POST "$E?stream=1" '{"argv":["nonesuch"]}'
+
+# ---- sessions
+S=/v1/sandboxes/demo/sessions
+want "run" 201 POST $S '{"argv":["sh","-c","while read l; do echo got $l; done; echo bye"],"stdinOpen":true,"name":"reader"}'
+sid=$(j sessionId)
+member state running
+curl -sSN --max-time 30 -H "Authorization: Bearer $WB_TOKEN" "$WB_URL$S/$sid/output?follow=1" >"$work/follow" 2>&1 &
+follow=$!
+raw() { api POST "$S/$sid/stdin?$1" '' -H 'Content-Type: application/octet-stream' --data-binary "$2"; }
+raw offset=0 'one
+'
+is "stdin" "$code $body" '200 {"offset":4}'
+raw offset=0 'one
+'
+is "the same once more" "$code $(j code) $(j expected)" "409 bad-offset 4"
+raw offset=4 'two
+'
+is "what comes next" "$code $body" '200 {"offset":8}'
+want "stdin without a number" 400 POST "$S/$sid/stdin"
+want "a wait that is over first" 200 GET "$S/$sid?wait=1"
+member state running
+raw 'offset=8&eof=1' ''
+is "the end of input" "$code" 200
+want "wait" 200 GET "$S/$sid?wait=20"
+member state ended
+member exitCode 0
+wait $follow
+is "the follower has it all" "$(grep -o '"data":"[^"]*"' "$work/follow" | tr -d '\n')" '"data":"got one\n""data":"got two\n""data":"bye\n"'
+like "  and the end" "$(tail -n 1 "$work/follow")" '^\{"end":'
+want "output after a number" 200 GET "$S/$sid/output?after=2"
+like "  begins with the next" "$(head -n 1 "$work/body")" '^\{"seq":3,'
+want "output after all" 200 GET "$S/$sid/output?after=99"
+want "stdin of what has ended" 409 POST "$S/$sid/stdin?offset=8"
+member code ended
+want "no such session" 404 GET "$S/01K8ZZZZZZZZZZZZZZZZZZZZZZ"
+want "sessions" 200 GET "$S?limit=2"
+is "  a page of two" "$(printf '%s\n' "$body" | grep -o '"sandboxId"' | wc -l | tr -d ' ')" 2
+like "  goes on" "$(j nextCursor)" '^[0-9A-Z]{26}$'
+
+# what is left behind does not hold the session
+want "a child that stays" 200 POST $E '{"argv":["sh","-c","sleep 1000 & echo ok"]}'
+member leftBehind 1
+member stdout 'ok\n'
+
+# a client that goes away loses only the connection
+printf '{"argv":["sh","-c","sleep 1; echo survived > /tmp/mark"],"name":"orphan"}' >"$work/req"
+timeout 0.3 curl -sS -o /dev/null -X POST -H "Authorization: Bearer $WB_TOKEN" -H 'Content-Type: application/json' --data-binary "@$work/req" "$WB_URL$E" 2>/dev/null
+survived() { api POST $E '{"argv":["cat","/tmp/mark"]}'; [ "$(j stdout)" = 'survived\n' ]; }
+await survived && pass "the command of a client that went on goes on" || fail "it did not go on" "$body"
+
+# one that never reads holds nothing but its queue
+curl -sSN --max-time 60 --limit-rate 1 -H "Authorization: Bearer $WB_TOKEN" -H 'Content-Type: application/json' -X POST -d '{"argv":["yes"],"name":"yes"}' "$WB_URL$E?stream=1" >/dev/null 2>&1 &
+slow=$!
+rss() { sed -n 's/^VmRSS: *\([0-9]*\) kB/\1/p' "/proc/$(box_pid apid)/status"; }
+before=$(rss)
+n=0; while [ $n -lt 20 ]; do api POST $E '{"argv":["true"]}'; n=$((n + 1)); done
+is "commands beside a client that does not read" "$code" 200
+after=$(rss)
+[ $((after - before)) -lt 4096 ] && pass "apid holds little for it" || fail "apid has grown" "$before KiB to $after KiB"
+kill $slow 2>/dev/null; wait $slow 2>/dev/null
+
+# ---- records
+curl -sSN --max-time 20 -H "Authorization: Bearer $WB_TOKEN" "$WB_URL/v1/events?follow=1" >"$work/events" 2>/dev/null &
+tail=$!
+api GET /v1/events
+last=$(tail -n 1 "$work/body" | grep -o '^{"seq":[0-9]*' | grep -o '[0-9]*')
+want "records after a number" 200 GET "/v1/events?after=$((last - 2))"
+is "  two" "$(grep -c . "$work/body")" 2
+want "three records" 200 GET '/v1/events?limit=3'
+is "  three" "$(grep -c . "$work/body")" 3
+
+# ---- restart: boxes, their names, their output
+stop_serve >/dev/null
+start_serve "$WB_BIN" --config "$work/workbox.conf"
+want "after a restart" 200 GET "/v1/sandboxes/$id"
+member state READY
+member health HEALTHY
+want "output from before it" 200 GET "$S/$sid/output"
+is "  is whole" "$(grep -c '"seq"' "$work/body")" 3
+want "exec after it" 200 POST $E '{"argv":["echo","again"]}'
+member stdout 'again\n'
+
+# ---- removing
+want "a session that will not end" 201 POST $S '{"argv":["sh","-c","trap \"\" TERM; while :; do sleep 1; done"]}'
+want "remove in a second" 200 DELETE '/v1/sandboxes/demo?graceSeconds=1'
+like "  DELETING or DELETED" "$(j state)" '^DELET(ING|ED)$'
+want "its name is free" 404 GET /v1/sandboxes/demo
+deleted() { api GET "/v1/sandboxes/$id"; [ "$(j state)" = DELETED ]; }
+await deleted && pass "its id tells DELETED" || fail "never DELETED" "$body"
+want "once more is no error" 200 DELETE "/v1/sandboxes/$id"
+want "no command any more" 404 POST $E '{"argv":["true"]}'
+want "remove at once" 200 DELETE "/v1/sandboxes/$other?graceSeconds=0"
+want "the last" 200 DELETE "/v1/sandboxes/soon"
+emptied() { api GET /v1/sandboxes; [ "$(count)" = 0 ]; }
+await emptied && pass "the list is empty" || fail "the list is not empty" "$body"
+kill $tail 2>/dev/null; wait $tail 2>/dev/null
+like "the follower of records saw it" "$(cat "$work/events")" '"type":"session.started"'
+is "nothing of them is on disk" "$(ls "$WB_STATE/sandboxes" | wc -l | tr -d " ")" 0
+box_done
