@@ -81,14 +81,14 @@ static void	die(const char *, ...) __attribute__((format(printf, 1, 2),
 static void
 die(const char *fmt, ...)
 {
+	char	line[512];
 	int	e = errno;
 	va_list	ap;
 
-	(void)dprintf(STDERR_FILENO, "runner: ");
 	va_start(ap, fmt);
-	(void)vdprintf(STDERR_FILENO, fmt, ap);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);	/* cut is fine */
 	va_end(ap);
-	(void)dprintf(STDERR_FILENO, ": %s\n", strerror(e));
+	(void)dprintf(STDERR_FILENO, "runner: %s: %s\n", line, strerror(e));
 	exit(1);
 }
 

@@ -1,0 +1,205 @@
+/*
+ * runner_wb.c: wb in the box, and what others there may do with its socket.
+ */
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner_case.h"
+
+static char *
+with_wb(const char *fmt)
+{
+	char	*s = xasprintf("W=%s; wb() { $W \"$@\"; }; %s",
+		    box_program("wb", "wb"), fmt);
+
+	return s;
+}
+
+static void
+expect_wb(const char *script, const char *expected)
+{
+	char	*s = with_wb(script);
+
+	expect_sh(s, expected);
+	free(s);
+}
+
+START_TEST(test_wb)
+{
+	char	*s, *out;
+
+	expect_wb("wb run -- sh -c 'exit 7'; echo $?", "7\n");
+	expect_wb("wb run sh -c 'kill -9 $$'; echo $?", "137\n");
+	expect_wb("wb run -- no-such 2>/dev/null; echo $?", "127\n");
+	expect_wb("wb run -- /etc/passwd 2>/dev/null; echo $?", "126\n");
+	expect_wb("wb run 2>/dev/null; echo $?", "125\n");
+	expect_wb("wb nonsense 2>/dev/null; echo $?", "125\n");
+	expect_wb("echo hello | wb run --name x -- tr a-z A-Z", "HELLO\n");
+	expect_wb("cd /tmp; X=1 wb run -- sh -c 'echo $X; pwd; echo e >&2' "
+	    "2>&1 | sort", "/tmp\n1\ne\n");
+	expect_wb("seq 1000000 | wb run -- cat | cksum > /tmp/$$; "
+	    "seq 1000000 | cksum | cmp - /tmp/$$ && rm /tmp/$$", "");
+	s = with_wb("wb status");
+	out = sh(s);
+	ck_assert_ptr_nonnull(strstr(out, "name     test\n"));
+	ck_assert_ptr_nonnull(strstr(out, "host     attached\n"));
+	free(out);
+	free(s);
+}
+END_TEST
+
+static void
+dial_wb_as(struct chan *c, uid_t uid)
+{
+	struct sockaddr_un	un = { .sun_family = AF_UNIX };
+	char			dir[64];
+	int			fd = socket(AF_UNIX, SOCK_SEQPACKET |
+				    SOCK_CLOEXEC, 0);
+
+	(void)snprintf(dir, sizeof(dir), "/proc/%ld/root" BOX_RUN,
+	    (long)b.pid);
+	ck_assert_int_eq(chdir(dir), 0);
+	(void)str_copy(un.sun_path, "runner.sock", sizeof(un.sun_path));
+	ck_assert_int_eq(seteuid(uid), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&un, sizeof(un)), 0);
+	ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(chdir("/"), 0);
+	chan_init(c, fd, A_WB, A_RUNNER, S_RUN);
+}
+
+static unsigned int
+code_of(const struct msg *m)
+{
+	return m->row->type == MSG_ERROR ? (unsigned int)m->body.error.code :
+	    CODE_NONE;
+}
+
+/* As another user it is that user, and sees only what is its own. */
+START_TEST(test_wb_user)
+{
+	static const char *const	 argv[] = { "cat", NULL };
+	struct msg_session_read		 r = { 0 };
+	struct msg_session_wait		 w = { 0 };
+	struct msg_session_signal	 k = { .signal = SIGKILL };
+	struct msg_session_stdin	 in = { 0 };
+	struct msg_runner_sessions	 l = { 0 };
+	struct msg_wb_run		 run = { .stdin_open = 1,
+	    .cwd = "/" };
+	struct msg			 m;
+	struct chan			 c, d;
+	char				 id[27], *s;
+
+	s = xasprintf("cd /; setpriv --reuid 1000 --regid 1000 --groups "
+	    "1001,1002 %s run -- sh -c 'id -u; id -g; id -G; grep -c "
+	    "CapEff:.0000000000000000 /proc/self/status'",
+	    box_program("wb", "wb"));
+	expect_sh(s, "1000\n1000\n1000 1001 1002\n1\n");
+	free(s);
+	box_sh(&b, "sleep 1000", 0, id);
+	dial_wb_as(&c, 1000);
+	memcpy(r.id, id, sizeof(r.id));
+	memcpy(w.id, id, sizeof(w.id));
+	memcpy(k.id, id, sizeof(k.id));
+	memcpy(in.id, id, sizeof(in.id));
+	box_call(&c, MSG_SESSION_READ, &r, &m);
+	ck_assert_uint_eq(code_of(&m), CODE_NOT_FOUND);
+	box_call(&c, MSG_SESSION_WAIT, &w, &m);
+	ck_assert_uint_eq(code_of(&m), CODE_NOT_FOUND);
+	box_call(&c, MSG_SESSION_SIGNAL, &k, &m);
+	ck_assert_uint_eq(code_of(&m), CODE_NOT_FOUND);
+	box_call(&c, MSG_SESSION_STDIN, &in, &m);
+	ck_assert_uint_eq(code_of(&m), CODE_NOT_FOUND);
+	run.argv = box_list(argv);
+	box_call(&c, MSG_WB_RUN, &run, &m);
+	ck_assert_uint_eq(code_of(&m), 0);
+	box_call(&c, MSG_RUNNER_SESSIONS, &l, &m);
+	/* its own two, of which one is the setpriv above */
+	ck_assert_uint_eq(m.body.runner_sessions_are.rows.n, 2);
+	dial_wb_as(&d, 1001);
+	box_call(&d, MSG_RUNNER_SESSIONS, &l, &m);
+	ck_assert_uint_eq(m.body.runner_sessions_are.rows.n, 0);
+	chan_close(&d);
+	dial_wb_as(&d, 0);
+	box_call(&d, MSG_SESSION_SIGNAL, &k, &m);
+	ck_assert_uint_eq(code_of(&m), 0);
+	chan_close(&d);
+	chan_close(&c);
+}
+END_TEST
+
+/* A session that wb starts is announced, and listed for who was not there. */
+START_TEST(test_announce)
+{
+	static const char *const argv[] = { "true", "one", NULL };
+	struct msg_wb_run	 run = { .name = "mine", .cwd = "/" };
+	struct row_rsession	 row;
+	struct msg		 m;
+	struct chan		 c;
+	char			 id[27];
+
+	ping();
+	dial_wb_as(&c, 0);
+	run.argv = box_list(argv);
+	box_call(&c, MSG_WB_RUN, &run, &m);
+	ck_assert_uint_eq(m.row->type, MSG_SESSION_RUNNING);
+	memcpy(id, m.body.session_running.id, sizeof(id));
+	chan_close(&c);
+	ck_assert_int_eq(box_recv(&b.ch, &m), 1);
+	ck_assert_uint_eq(m.row->type, MSG_SESSION_ANNOUNCE);
+	ck_assert_str_eq(m.body.session_announce.id, id);
+	ck_assert_str_eq(m.body.session_announce.name, "mine");
+	ck_assert_uint_eq(m.body.session_announce.argv.n, 2);
+	ck_assert(row_of(id, &row));
+	ck_assert_uint_eq(row.origin, 1);
+	ck_assert_str_eq(row.name, "mine");
+}
+END_TEST
+
+/* Its stdout is closed: SIGPIPE, as in any pipe. */
+START_TEST(test_wb_pipe)
+{
+	expect_wb("(wb run -- yes; echo $? > /tmp/$$) | head -n 1; "
+	    "cat /tmp/$$; rm /tmp/$$", "y\n141\n");
+}
+END_TEST
+
+/* The first signal is the command's, the second is wb's own. */
+START_TEST(test_wb_signals)
+{
+	expect_wb("$W run -- sh -c 'trap \"echo caught; exit 9\" TERM; echo up;"
+	    " while :; do sleep 0.01; done' > /tmp/$$ & w=$!; "
+	    "until grep -q up /tmp/$$; do sleep 0.01; done; kill $w; "
+	    "wait $w; echo $?; cat /tmp/$$; rm /tmp/$$", "9\nup\ncaught\n");
+	expect_wb("$W run -- sh -c 'trap \"echo no\" TERM; echo up;"
+	    " while :; do sleep 0.01; done' > /tmp/$$ 2>/dev/null & w=$!; "
+	    "until grep -q up /tmp/$$; do sleep 0.01; done; kill $w; "
+	    "until grep -q no /tmp/$$; do sleep 0.01; done; kill $w; "
+	    "wait $w; echo $?; rm /tmp/$$; wb status | grep running",
+	    "143\nrunning  2\n");
+}
+END_TEST
+
+TCase *
+case_wb(void)
+{
+	TCase	*t = tcase_create("wb");
+
+	tcase_add_checked_fixture(t, setup_attached, teardown);
+	tcase_set_timeout(t, 240);
+	tcase_add_test(t, test_wb);
+	tcase_add_test(t, test_wb_user);
+	tcase_add_test(t, test_announce);
+	tcase_add_test(t, test_wb_pipe);
+	tcase_add_test(t, test_wb_signals);
+	return t;
+}

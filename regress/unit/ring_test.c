@@ -1,0 +1,210 @@
+/*
+ * ring_test: chunks in, chunks out, blocks dropped, pages counted.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runner.h"
+
+static struct ring	r;
+
+static void
+setup(void)
+{
+	ring_limit(64UL << 20);
+	ring_init(&r);
+}
+
+/* A chunk whose bytes follow from its number. */
+static void
+put(size_t len, unsigned int stream)
+{
+	uint64_t	 seq = r.last_seq + 1;
+	size_t		 room;
+	uint8_t		*p = ring_room(&r, &room);
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_uint_ge(room, 4096);
+	ck_assert_uint_le(room, CHUNK_MAX);
+	len = len > room ? room : len;
+	memset(p, (int)(seq & 0xff), len);
+	ring_commit(&r, stream, len);
+	ck_assert_uint_eq(r.last_seq, seq);
+}
+
+static size_t
+check(uint64_t seq)
+{
+	struct chunk	c;
+	size_t		i;
+
+	ck_assert_int_eq(ring_find(&r, seq, &c), 0);
+	ck_assert_uint_eq(c.seq, seq);
+	ck_assert_uint_ge(c.len, 1);
+	for (i = 0; i < c.len; i += c.len > 64 ? c.len - 1 : 1)
+		ck_assert_uint_eq(c.data[i], seq & 0xff);
+	return c.len;
+}
+
+START_TEST(test_empty)
+{
+	struct chunk	c;
+
+	ck_assert_uint_eq(ring_first(&r), 1);
+	ck_assert_uint_eq(r.last_seq, 0);
+	ck_assert_int_eq(ring_find(&r, 1, &c), -1);
+	ck_assert_int_eq(ring_find(&r, 0, &c), -1);
+	ck_assert_uint_eq(ring_oldest(&r), 0);
+	ck_assert_uint_eq(ring_after(&r, 0), 0);
+}
+END_TEST
+
+/* Sizes of every kind; found from front, back and by leaps. */
+START_TEST(test_find)
+{
+	static const size_t	sizes[] = { 1, 3, 4, 5, 100, 4095, 4096,
+				    32767, 32768, 7 };
+	size_t			len[500], sum = 0;
+	struct chunk		c;
+	uint64_t		i;
+
+	for (i = 0; i < 500; i++) {
+		put(sizes[i % 10], 1 + i % 2);
+		len[i] = check(i + 1);
+		sum += len[i];
+	}
+	ck_assert_uint_eq(r.bytes, sum);
+	for (i = 1; i <= 500; i++) {
+		ck_assert_uint_eq(check(i), len[i - 1]);
+		ck_assert_uint_eq(check(501 - i), len[500 - i]);
+		ck_assert_uint_eq(check(1 + i * 7919 % 500),
+		    len[i * 7919 % 500]);
+	}
+	ck_assert_int_eq(ring_find(&r, 2, &c), 0);
+	ck_assert_uint_eq(c.end, len[0] + len[1]);
+	ck_assert_uint_eq(c.stream, 2);
+	ck_assert_int_eq(ring_find(&r, 500, &c), 0);
+	ck_assert_uint_eq(c.end, sum);
+	ck_assert_int_eq(ring_find(&r, 501, &c), -1);
+	ring_free(&r);
+	ck_assert_uint_eq(r.pages, 0);
+	ck_assert(ring_fits((64UL << 20) / RING_PAGE));
+}
+END_TEST
+
+START_TEST(test_drop)
+{
+	uint64_t	i, first = 1, bytes = 0, before;
+	size_t		len[201];
+	struct chunk	c;
+
+	for (i = 1; i <= 200; i++) {
+		put(10000, 1);
+		len[i] = check(i);
+	}
+	while (r.pages > 0) {
+		before = ring_oldest(&r);
+		ck_assert_uint_eq(ring_first(&r), first);
+		ck_assert_uint_eq(ring_start(&r), bytes);
+		ring_drop(&r);
+		while (first <= before) {
+			ck_assert_int_eq(ring_find(&r, first, &c), -1);
+			bytes += len[first++];
+		}
+		if (r.pages > 0)
+			(void)check(first);
+	}
+	ck_assert_uint_eq(ring_first(&r), 201);
+	ck_assert_uint_eq(ring_start(&r), r.bytes);
+	/* and it goes on where it was */
+	put(5, 2);
+	ck_assert_uint_eq(ring_first(&r), 201);
+	(void)check(201);
+	ck_assert_int_eq(ring_find(&r, 201, &c), 0);
+	ck_assert_uint_eq(c.end, bytes + 5);
+	ring_free(&r);
+}
+END_TEST
+
+/* Pages are counted where they are used, and given back. */
+START_TEST(test_pages)
+{
+	struct ring	 many[300];
+	size_t		 room, i;
+	uint8_t		*p;
+
+	for (i = 0; i < 300; i++) {
+		ring_init(&many[i]);
+		p = ring_room(&many[i], &room);
+		ck_assert_ptr_nonnull(p);
+		memcpy(p, "ok\n", 3);
+		ring_commit(&many[i], 1, 3);
+		ck_assert_uint_eq(many[i].pages, 1);
+	}
+	ring_limit(300 * RING_PAGE);
+	ck_assert(ring_fits(0));
+	ck_assert(!ring_fits(1));
+	for (i = 0; i < 300; i++)
+		ring_free(&many[i]);
+	ck_assert(ring_fits(300));
+	ck_assert(!ring_fits(301));
+	ck_assert_uint_eq(ring_bound(), 300 * RING_PAGE);
+}
+END_TEST
+
+/* Room that was asked for and not used leaves nothing behind. */
+START_TEST(test_trim)
+{
+	size_t	room;
+
+	ck_assert_ptr_nonnull(ring_room(&r, &room));
+	ring_trim(&r);
+	ck_assert(TAILQ_EMPTY(&r.blocks));
+	put(3, 1);
+	ck_assert_ptr_nonnull(ring_room(&r, &room));
+	ring_trim(&r);
+	(void)check(1);
+	ck_assert_uint_eq(ring_want(&r), (4 + 4 + 4 + 32768 + 4095) / 4096 -
+	    1);
+	ring_free(&r);
+}
+END_TEST
+
+START_TEST(test_after)
+{
+	int	i;
+
+	for (i = 0; i < 10; i++)
+		put(32768, 1);
+	ck_assert_uint_eq(ring_after(&r, r.last_seq), 0);
+	ck_assert_uint_eq(ring_after(&r, 0), r.pages * RING_PAGE);
+	ck_assert_uint_le(ring_after(&r, r.last_seq - 1), 65536);
+	ck_assert_uint_gt(ring_after(&r, r.last_seq - 1), 0);
+	ring_free(&r);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("ring");
+	TCase	*t = tcase_create("ring");
+	SRunner	*sr;
+	int	 failed;
+
+	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_test(t, test_empty);
+	tcase_add_test(t, test_find);
+	tcase_add_test(t, test_drop);
+	tcase_add_test(t, test_pages);
+	tcase_add_test(t, test_trim);
+	tcase_add_test(t, test_after);
+	suite_add_tcase(s, t);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed == 0 ? 0 : 1;
+}
