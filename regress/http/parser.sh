@@ -16,4 +16,4 @@ if [ "${WB_LANE-}" = long ]; then
 else
 	n=2000 seed=1
 fi
-exec /usr/bin/python3 "$here/judge.py" "$WB_BUILD/regress/http_check" "$here/corpus" $n $seed
+PYTHONDONTWRITEBYTECODE=1 exec /usr/bin/python3 "$here/judge.py" "$WB_BUILD/regress/http_check" "$here/corpus" $n $seed

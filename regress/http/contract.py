@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+"""contract.py OPENAPI: holds exchanges against the served document.
+
+Reads lines of JSON on standard input, {"method", "target", "status", "type",
+"body", "requestBody"}: body and requestBody are texts, type is the answer's
+Content-Type.  Prints a line for each fault; exits 1 when there was one.
+"""
+import json
+import re
+import sys
+from urllib.parse import parse_qsl
+
+import jsonschema
+
+
+class Contract:
+    def __init__(self, doc):
+        self.doc = doc
+        self.cache = {}
+        self.paths = []
+        for template, item in doc["paths"].items():
+            pattern = re.sub(r"\\{[a-z]+\\}", "[^/]+", re.escape(template))
+            self.paths.append((re.compile(pattern + "$"), template, item))
+
+    def faults(self, schema, value):
+        key = json.dumps(schema, sort_keys=True)
+        if key not in self.cache:
+            self.cache[key] = jsonschema.Draft202012Validator(
+                dict(schema, components=self.doc["components"]))
+        return ["%s: %s" % ("/".join(map(str, e.absolute_path)),
+                            e.message[:300])
+                for e in self.cache[key].iter_errors(value)]
+
+    def operation(self, method, target):
+        path = target.split("?")[0]
+        for pattern, template, item in self.paths:
+            if pattern.match(path):
+                name = "get" if method == "HEAD" else method.lower()
+                return item.get(name), template
+        return None, None
+
+    def text(self, schema, text, what):
+        try:
+            return ["%s: %s" % (what, f)
+                    for f in self.faults(schema, json.loads(text))]
+        except ValueError as e:
+            return ["%s: not JSON: %s: %.200r" % (what, e, text)]
+
+    def answer_schema(self, method, target, status, ctype):
+        """-> schema of one value (None: no body), or an error text"""
+        op, template = self.operation(method, target)
+        problem = {"$ref": "#/components/schemas/Problem"}
+        media = ctype.split(";")[0].strip() if ctype else None
+        if op is None:
+            if status < 400 or media != "application/problem+json":
+                return "%d %s of a route that is not there" % (status, media)
+            return problem
+        entry = op["responses"].get(str(status))
+        if entry is None:
+            if status < 400:
+                return "status %d is not in the document" % status
+            entry = op["responses"]["default"]
+        content = entry.get("content")
+        if content is None:
+            return None if media is None else "type %s with no content" % media
+        if media is None or media not in content:
+            return "type %s, not one of %s" % (media, ", ".join(content))
+        return content[media].get("schema", {})
+
+    def check_answer(self, method, target, status, ctype, body):
+        schema = self.answer_schema(method, target, status, ctype)
+        if isinstance(schema, str):
+            return [schema]
+        if method == "HEAD" or schema is None:
+            return ["a body where there is none"] if body else []
+        if ctype.startswith("application/x-ndjson"):
+            lines = body.split("\n")
+            out = [] if lines[-1] == "" else ["the last line has no end"]
+            for line in lines[:-1]:
+                out += self.text(schema, line, "line")
+            return out
+        return self.text(schema, body, "answer")
+
+    def check_request(self, method, target, body):
+        """What was accepted must be what the document describes."""
+        op, template = self.operation(method, target)
+        if op is None:
+            return []
+        out = []
+        params = {p["name"]: p["schema"] for p in op.get("parameters", ())}
+        for name, value in parse_qsl(target.partition("?")[2],
+                                     keep_blank_values=True):
+            if name not in params:
+                out.append("parameter %s is not in the document" % name)
+            elif params[name]["type"] == "integer":
+                out += ["parameter %s: %s" % (name, f) for f in
+                        self.faults(params[name], int(value))]
+        content = op.get("requestBody", {}).get("content", {})
+        if "application/json" in content:
+            out += self.text(content["application/json"]["schema"], body,
+                             "request")
+        elif not content and body:
+            out.append("a request body where the document has none")
+        return out
+
+    def check(self, x):
+        out = self.check_answer(x["method"], x["target"], x["status"],
+                                x.get("type"), x.get("body", ""))
+        if x["status"] < 300:
+            out += self.check_request(x["method"], x["target"],
+                                      x.get("requestBody", ""))
+        return out
+
+
+def main():
+    contract = Contract(json.load(open(sys.argv[1])))
+    bad = 0
+    for line in sys.stdin:
+        x = json.loads(line)
+        for fault in contract.check(x):
+            print("%s %s: %d: %s" % (x["method"], x["target"], x["status"],
+                                     fault))
+            bad = 1
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main())
