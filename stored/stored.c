@@ -266,7 +266,7 @@ stored_on_stop(const struct msg *m)
 	int	r = chan_ok(&st.privd, m->rid);
 
 	st.stopping = 1;
-	if (st.apid_in == NULL)
+	if (st.apid_in == NULL || !st.serving)
 		finish(0);
 	return r;
 }
@@ -445,12 +445,12 @@ dir_ready(const char *dir, uid_t uid, gid_t gid)
 
 	if (mkdir(dir, 0700) == -1 && errno != EEXIST)
 		fatal("mkdir %s", dir);
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1 || fstat(fd, &sb) == -1)
 		fatal("open %s", dir);
 	/* root's: made just now, here or before a start that was cut off */
-	if (sb.st_uid == 0 && (fchown(fd, uid, gid) == -1 ||
-	    fstat(fd, &sb) == -1))
+	if (sb.st_uid == 0 && (fchownat(fd, "", uid, gid,
+	    AT_EMPTY_PATH) == -1 || fstat(fd, &sb) == -1))
 		fatal("chown %s", dir);
 	if (sb.st_uid != uid || (sb.st_mode & 077) != 0)
 		fatalx("%s: must belong to uid %u with mode 0700", dir,
