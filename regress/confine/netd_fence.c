@@ -276,6 +276,18 @@ static const struct { const char *name; long nr, a, b, c; } forbidden[] = {
 };
 #define NFORBIDDEN	((int)(sizeof(forbidden) / sizeof(forbidden[0])))
 
+/* The control: an allowed call made the same way does what it says. */
+START_TEST(allowed_calls)
+{
+	pid_t	maker = world_maker(&w);
+
+	ck_assert_int_eq(call_as(w.pid, SYS_getpid, 0, 0, 0), w.pid);
+	ck_assert_int_eq(call_as(maker, SYS_getpid, 0, 0, 0), 1);
+	world_open(&w, world_net(&w, "01K8ZZZZZZZZZZZZZZZZZZZZZ2", NULL),
+	    NULL);
+}
+END_TEST
+
 START_TEST(netd_calls)
 {
 	long	r = call_as(w.pid, forbidden[_i].nr, forbidden[_i].a,
@@ -303,19 +315,6 @@ START_TEST(maker_calls)
 }
 END_TEST
 
-/* The control: an allowed call made the same way does what it says. */
-START_TEST(allowed_calls)
-{
-	pid_t	maker = world_maker(&w);
-
-	ck_assert_int_eq(call_as(w.pid, SYS_getpid, 0, 0, 0), w.pid);
-	ck_assert_int_eq(call_as(maker, SYS_getpid, 0, 0, 0), 1);
-	/* no file: Landlock and an empty root stand behind each other */
-	ck_assert_int_eq(call_as(w.pid, SYS_fcntl, 3, F_GETFD, 0), FD_CLOEXEC);
-	world_open(&w, world_net(&w, "01K8ZZZZZZZZZZZZZZZZZZZZZ2", NULL),
-	    NULL);
-}
-END_TEST
 #endif
 
 /* ---- all of U1 against the host ----------------------------------------------- */
@@ -359,7 +358,7 @@ against_host(void *arg)
 	DENIED(open("/etc/shadow", O_RDONLY), 1);
 	DENIED(open("/proc/1/mem", O_RDONLY), 2);
 	DENIED(open("/proc/1/ns/net", O_RDONLY), 3);
-	DENIED(kill(1, SIGCONT), 4);
+	DENIED(kill(1, 0), 4);
 	DENIED(mount("none", "/tmp", "tmpfs", 0, NULL), 5);
 	DENIED(umount2("/proc", MNT_DETACH), 6);
 	DENIED(sethostname("x", 1), 7);
@@ -445,9 +444,14 @@ main(void)
 	tcase_add_test(t, maker_fenced);
 	tcase_add_test(t, open_descriptors);
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-	tcase_add_loop_test(t, netd_calls, 0, NFORBIDDEN);
-	tcase_add_loop_test(t, maker_calls, 0, NFORBIDDEN);
-	tcase_add_test(t, allowed_calls);
+	if (access("/proc/exitcode", F_OK) == 0) {
+		/* User Mode Linux emulates ptrace, in its own way */
+		printf("skipped: calls in place of netd's\n");
+	} else {
+		tcase_add_test(t, allowed_calls);
+		tcase_add_loop_test(t, netd_calls, 0, NFORBIDDEN);
+		tcase_add_loop_test(t, maker_calls, 0, NFORBIDDEN);
+	}
 #endif
 	tcase_add_test(t, powerless_on_the_host);
 	tcase_add_test(t, root_may);

@@ -60,6 +60,18 @@ addr(const char *text, int port)
 	return a;
 }
 
+/* Whether this kernel has IPv6: UML's has it as a module. */
+static int
+has_v6(void)
+{
+	int	fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd == -1)
+		return 0;
+	close(fd);
+	return 1;
+}
+
 static int
 sock(const struct addr *a, int type)
 {
@@ -186,12 +198,15 @@ delivered(const char *on)
 static int
 lo_works(void)
 {
-	CHECK(delivered("127.0.0.1") && delivered("::1"));
+	CHECK(delivered("127.0.0.1"));
 	CHECK(echo_tcp("127.0.0.1") == 0);
 	CHECK(echo_tcp("127.1.2.3") == 0);
-	CHECK(echo_tcp("::1") == 0);
 	CHECK(echo_udp("127.0.0.1") == 0);
-	CHECK(echo_udp("::1") == 0);
+	if (has_v6()) {
+		CHECK(delivered("::1"));
+		CHECK(echo_tcp("::1") == 0);
+		CHECK(echo_udp("::1") == 0);
+	}
 	/* a closed port is a closed port */
 	CHECK(try_tcp("127.0.0.1", 9) == ECONNREFUSED);
 	return 0;
@@ -233,7 +248,7 @@ probe_absent(void *arg)
 	(void)arg;
 	CHECK(lo_works() == 0);
 	CHECK(try_tcp("192.0.2.1", 80) == ENETUNREACH);
-	CHECK(try_tcp("2001:db8::1", 80) == ENETUNREACH);
+	CHECK(!has_v6() || try_tcp("2001:db8::1", 80) == ENETUNREACH);
 	CHECK(try_udp("198.19.255.3", 53) == ENETUNREACH);
 	return 0;
 }
@@ -243,9 +258,9 @@ probe_lo_down(void *arg)
 {
 	(void)arg;
 	CHECK(!delivered("127.0.0.1"));
-	CHECK(!delivered("::1"));
+	CHECK(!has_v6() || !delivered("::1"));
 	CHECK(try_tcp("127.0.0.1", 9) != ECONNREFUSED);
-	CHECK(try_tcp("::1", 9) != ECONNREFUSED);
+	CHECK(!has_v6() || try_tcp("::1", 9) != ECONNREFUSED);
 	CHECK(try_udp("192.0.2.1", 9) == ENETUNREACH);
 	return 0;
 }
@@ -262,6 +277,8 @@ probe_ports(void *arg)
 		CHECK((fd = sock(&a, SOCK_STREAM)) != -1);
 		CHECK(bind(fd, &a.u.sa, a.len) == -1 && errno == EACCES);
 		close(fd);
+		if (!has_v6())
+			continue;
 		a = addr("::1", port);
 		CHECK((fd = sock(&a, SOCK_DGRAM)) != -1);
 		CHECK(bind(fd, &a.u.sa, a.len) == -1 && errno == EACCES);
@@ -503,9 +520,11 @@ probe_powerless(void *arg)
 	int	fd;
 
 	(void)arg;
-	CHECK(nft_list() == EPERM);
-	CHECK(nft_batch(NFT_MSG_DELTABLE, AF_UNSPEC, NULL) == EPERM);
-	CHECK(nft_batch(NFT_MSG_NEWTABLE, AF_INET, "more") == EPERM);
+	if (nft_list() != EPROTONOSUPPORT) {
+		CHECK(nft_list() == EPERM);
+		CHECK(nft_batch(NFT_MSG_DELTABLE, AF_UNSPEC, NULL) == EPERM);
+		CHECK(nft_batch(NFT_MSG_NEWTABLE, AF_INET, "more") == EPERM);
+	}
 	CHECK(link_set(0) == EPERM);
 	CHECK(addr_add() == EPERM);
 	CHECK(route_add() == EPERM);

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/netlink.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -30,6 +31,18 @@
 
 #define NETBASE	0x6fff0000U
 
+int
+world_netfilter(void)
+{
+	int	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
+		    NETLINK_NETFILTER);
+
+	if (fd == -1)
+		return 0;
+	close(fd);
+	return 1;
+}
+
 static void
 conf_default(struct conf *c)
 {
@@ -40,6 +53,11 @@ conf_default(struct conf *c)
 #define X_U64(f, lo, hi)		c->f = lo;
 #include "conf.def"
 	(void)str_copy(c->log_level, "debug", sizeof(c->log_level));
+	/* what this kernel lacks must be named, here too */
+	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 1)
+		(void)str_copy(c->landlock, "none", sizeof(c->landlock));
+	if (!world_netfilter())
+		(void)str_copy(c->netfilter, "none", sizeof(c->netfilter));
 }
 
 static int

@@ -22,6 +22,8 @@ struct world {
 	char		 log[64];	/* file of its stderr */
 };
 
+/* Whether this kernel has any; where not, the configuration says so. */
+int	 world_netfilter(void);
 /* Everything but the process; needs root. */
 void	 world_make(struct world *);
 void	 world_free(struct world *);
