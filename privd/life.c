@@ -379,8 +379,11 @@ down(struct entry *e)
 static void
 end_check(struct entry *e)
 {
-	if (e->pidfd == -1 &&
-	    (e->events_fd == -1 || cgroup_populated(e->events_fd) != 1))
+	/* always read: that is what ends the event */
+	int	left = e->events_fd != -1 &&
+		    cgroup_populated(e->events_fd) == 1;
+
+	if (e->pidfd == -1 && !left)
 		down(e);
 	else
 		table_due(e, mono_ms() + END_MS);
