@@ -28,7 +28,7 @@
 #include "facts.h"
 #include "proto.h"
 
-#define BOX_IDS		65536	/* uids of one box */
+#define BOX_IDS		65536U	/* uids of one box */
 #define BOX_NONCE	32
 #define BOX_TOKEN	32
 #define BOX_CGROUP1	2	/* at most: v1 trees given to the runner */

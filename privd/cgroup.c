@@ -281,7 +281,7 @@ tree_make(struct hier *h, const char *path)
 static int
 hiers_find(void)
 {
-	struct mntent	 m, *ok;
+	struct mntent	 m;
 	char		 buf[4096];
 	FILE		*fp;
 	size_t		 i;
@@ -291,7 +291,7 @@ hiers_find(void)
 	nhiers = 1;
 	if ((fp = setmntent("/proc/self/mounts", "re")) == NULL)
 		return box_fail("open /proc/self/mounts");
-	while ((ok = getmntent_r(fp, &m, buf, sizeof(buf))) != NULL) {
+	while (getmntent_r(fp, &m, buf, sizeof(buf)) != NULL) {
 		v2 = strcmp(m.mnt_type, "cgroup2") == 0;
 		if (!v2 && strcmp(m.mnt_type, "cgroup") != 0)
 			continue;
@@ -423,16 +423,23 @@ cgroup_path(const char *id)
 	return path;
 }
 
-/* ID/FILE, NULL with EINVAL; one at a time, as in_dir(). */
+static int
+id_ok(const char *id)
+{
+	if (ulid_ok(id))
+		return 1;
+	errno = EINVAL;
+	return 0;
+}
+
+/* ID/FILE, as in_dir(); what is no id has been refused before. */
 static const char *
 id_path(const char *id, const char *file)
 {
 	char	 dir[ULID_LEN + 2];
 
-	if (!ulid_ok(id)) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (!ulid_ok(id))
+		abort();
 	(void)snprintf(dir, sizeof(dir), "%s/", id);
 	return in_dir(dir, file);
 }
@@ -524,7 +531,7 @@ cgroup_make(const char *id, const struct box_limits *l, uint32_t uid,
 
 	*ret = (struct cgroup){ .box = -1, .join = { -1, -1, -1, -1 },
 	    .tree = { -1, -1, -1 } };
-	if (id_path(id, "") == NULL || make_v2(hiers, id, l, uid) == -1 ||
+	if (!id_ok(id) || make_v2(hiers, id, l, uid) == -1 ||
 	    detach(hiers, id, "box", &ret->tree[ret->ntree++]) == -1)
 		return -1;
 	ret->box = openat(hiers[0].fd, id_path(id, "box"), O_DIRECTORY |
@@ -593,7 +600,7 @@ cgroup_differs(const char *id, const struct box_limits *l,
 	uint64_t		 is[NKNOBS] = { 0 };
 
 	memset(ret, 0, sizeof(*ret));
-	if (id_path(id, "") == NULL)
+	if (!id_ok(id))
 		return "cgroup";
 	(void)snprintf(box, sizeof(box), "%s/box/", id);
 	(void)snprintf(sessions, sizeof(sessions), "%s/box/sessions/", id);
@@ -620,7 +627,7 @@ cgroup_usage(const char *id, struct cgroup_usage *ret)
 	const struct hier	*h;
 	uint64_t		 n;
 
-	if (id_path(id, "") == NULL || read_stat(hiers[0].fd,
+	if (!id_ok(id) || read_stat(hiers[0].fd,
 	    id_path(id, "box/cpu.stat"), "usage_usec", &u.cpu_usec) == -1)
 		return -1;
 	for (h = hiers; h < hiers + nhiers; h++) {
@@ -649,7 +656,7 @@ cgroup_usage(const char *id, struct cgroup_usage *ret)
 int
 cgroup_freeze(const char *id, int on)
 {
-	if (id_path(id, "") == NULL)
+	if (!id_ok(id))
 		return -1;
 	return box_put(hiers[0].fd, id_path(id, "cgroup.freeze"), "%d", on);
 }
@@ -657,7 +664,7 @@ cgroup_freeze(const char *id, int on)
 int
 cgroup_kill(const char *id)
 {
-	if (id_path(id, "") == NULL)
+	if (!id_ok(id))
 		return -1;
 	if (box_put(hiers[0].fd, id_path(id, "cgroup.kill"), "1") == -1 &&
 	    errno != ENOENT)
@@ -668,7 +675,7 @@ cgroup_kill(const char *id)
 int
 cgroup_events(const char *id)
 {
-	if (id_path(id, "") == NULL)
+	if (!id_ok(id))
 		return -1;
 	return openat(hiers[0].fd, id_path(id, "cgroup.events"), O_RDONLY |
 	    O_CLOEXEC);
@@ -694,7 +701,7 @@ cgroup_runner(const char *id, pid_t *ret, int n)
 	char	 buf[4096], *pid, *save;
 	int	 i = 0;
 
-	if (id_path(id, "") == NULL || facts_file(hiers[0].fd,
+	if (!id_ok(id) || facts_file(hiers[0].fd,
 	    id_path(id, "box/runner/cgroup.procs"), buf, sizeof(buf)) == -1)
 		return -1;
 	for (pid = strtok_r(buf, "\n", &save); pid != NULL && i < n;
@@ -739,10 +746,8 @@ cgroup_remove(const char *id)
 	int	 left = REMOVE_MAX;
 	size_t	 i;
 
-	if (!ulid_ok(id)) {
-		errno = EINVAL;
+	if (!id_ok(id))
 		return -1;
-	}
 	for (i = nhiers; i-- > 0;)
 		if (remove_dir(hiers[i].fd, id, 3, &left) == -1)
 			return box_fail("remove cgroup %s", id);
