@@ -322,6 +322,7 @@ in_used(struct http_conn *c, size_t n)
 {
 	c->in_len -= n;
 	memmove(c->in, c->in + n, c->in_len);
+	explicit_bzero(c->in + c->in_len, n);	/* a key may be in it */
 }
 
 static void

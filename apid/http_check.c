@@ -256,7 +256,7 @@ check_host(struct http_req *r)
 	if (r->conn->kind == HTTP_TCP &&
 	    !host_allowed(r, host, r->parse.host.len)) {
 		http_fail(r, CODE_HOST_REFUSED, "Host",
-		    "this name is neither loopback's nor an allowed-host");
+		    "This name is neither loopback's nor an allowed-host.");
 		return -1;
 	}
 	if (origin == NULL)
@@ -266,7 +266,7 @@ check_host(struct http_req *r)
 	if (skip != 0 && strcasecmp(origin + skip, host) == 0)
 		return 0;
 	http_fail(r, CODE_ORIGIN_REFUSED, "Origin",
-	    "requests of web pages from elsewhere are refused");
+	    "Requests of web pages from elsewhere are refused.");
 	return -1;
 }
 
@@ -335,7 +335,7 @@ fail_method(struct http_req *r, unsigned int methods)
 			    len > 0 ? ", " : "",
 			    http_method_name((enum http_method)m));
 	http_add_header(r, "Allow", allow);
-	http_fail(r, CODE_METHOD_NOT_ALLOWED, NULL, "this path has: %s",
+	http_fail(r, CODE_METHOD_NOT_ALLOWED, NULL, "This path has %s.",
 	    allow);
 }
 
@@ -353,7 +353,7 @@ check_route(struct http_req *r)
 		return -1;
 	}
 	if (route == NULL || params(r) == -1) {
-		http_fail(r, CODE_NOT_FOUND, NULL, "there is nothing here");
+		http_fail(r, CODE_NOT_FOUND, NULL, "There is nothing at this path.");
 		return -1;
 	}
 	r->route = route;
@@ -381,24 +381,24 @@ static int
 query_value(struct http_req *r, const struct route_query *q, char *value)
 {
 	if (q->kind != RQ_STRS && http_query(r, q->name) != NULL) {
-		http_fail(r, CODE_BAD_REQUEST, q->name, "stands twice");
+		http_fail(r, CODE_BAD_REQUEST, q->name, "It stands twice.");
 		return -1;
 	}
 	if (q->kind == RQ_U64 && !number_ok(q, value)) {
 		http_fail(r, CODE_BAD_REQUEST, q->name,
-		    "expected: a number from %llu to %llu",
+		    "Expected: a number from %llu to %llu.",
 		    (unsigned long long)q->lo, (unsigned long long)q->hi);
 		return -1;
 	}
 	if (q->kind != RQ_U64 && strlen(value) > q->hi) {
 		http_fail(r, CODE_BAD_REQUEST, q->name,
-		    "expected: at most %llu bytes",
+		    "Expected: at most %llu bytes.",
 		    (unsigned long long)q->hi);
 		return -1;
 	}
 	if (r->nquery == HTTP_QUERY_MAX) {
 		http_fail(r, CODE_BAD_REQUEST, q->name,
-		    "expected: at most %d parameters", HTTP_QUERY_MAX);
+		    "Expected: at most %d parameters.", HTTP_QUERY_MAX);
 		return -1;
 	}
 	r->query[r->nquery].name = q->name;
@@ -418,13 +418,13 @@ query_pair(struct http_req *r, char *name)
 		*value++ = '\0';
 	if (http_decode(name, 1) == -1 || http_decode(value, 1) == -1) {
 		http_fail(r, CODE_BAD_REQUEST, NULL,
-		    "the query is not UTF-8 without control characters");
+		    "The query is not UTF-8 without control characters.");
 		return -1;
 	}
 	for (q = r->route->query; q->name != NULL; q++)
 		if (strcmp(q->name, name) == 0)
 			return query_value(r, q, value);
-	http_fail(r, CODE_BAD_REQUEST, name, "this parameter is unknown");
+	http_fail(r, CODE_BAD_REQUEST, name, "This parameter is unknown.");
 	return -1;
 }
 
@@ -461,10 +461,10 @@ fail_large(struct http_req *r)
 {
 	if (r->route->body->max == 0)
 		http_fail(r, CODE_BAD_REQUEST, NULL,
-		    "expected: no body");
+		    "Expected: no body.");
 	else
 		http_fail(r, CODE_BODY_TOO_LARGE, NULL,
-		    "expected: at most %zu bytes", r->route->body->max);
+		    "Expected: a body of at most %zu bytes.", r->route->body->max);
 	return -1;
 }
 
@@ -478,13 +478,13 @@ check_length(struct http_req *r)
 		return fail_large(r);
 	if (coding != NULL && strcasecmp(coding, "identity") != 0) {
 		http_fail(r, CODE_UNSUPPORTED_MEDIA_TYPE, "Content-Encoding",
-		    "expected: a body that is not encoded");
+		    "Expected: a body that is not encoded.");
 		return -1;
 	}
 	if (r->route->body->schema != NULL &&
 	    !type_is_json(http_header(r, "Content-Type"))) {
 		http_fail(r, CODE_UNSUPPORTED_MEDIA_TYPE, "Content-Type",
-		    "expected: application/json");
+		    "Expected: application/json.");
 		return -1;
 	}
 	return 0;
@@ -502,7 +502,7 @@ http_check_more(struct http_req *r, const char *data, size_t n)
 	if (cap > r->body_cap) {
 		if (r->server->bodies + cap - r->body_cap > HTTP_BODIES_MAX) {
 			http_fail(r, CODE_BUSY, NULL,
-			    "too many bodies at one time");
+			    "Too many bodies at one time.");
 			return -1;
 		}
 		r->server->bodies += cap - r->body_cap;
@@ -525,14 +525,14 @@ http_check_body(struct http_req *r)
 		return 0;
 	if (r->body_len == 0) {
 		http_fail(r, CODE_BAD_REQUEST, NULL,
-		    "expected: a body of JSON");
+		    "Expected: a body of JSON.");
 		return -1;
 	}
 	r->json = json_loadb((const char *)r->body, r->body_len,
 	    JSON_REJECT_DUPLICATES, &e);
 	if (r->json == NULL) {
 		http_fail(r, CODE_BAD_REQUEST, NULL,
-		    "not JSON: line %d, column %d: %s", e.line, e.column,
+		    "The body is not JSON: line %d, column %d: %s.", e.line, e.column,
 		    e.text);
 		return -1;
 	}
@@ -553,7 +553,7 @@ http_check_head(struct http_req *r)
 	const struct http_conf	*conf = &r->server->conf;
 
 	if (r->server->stopping) {
-		http_fail(r, CODE_STOPPING, NULL, "the server is stopping");
+		http_fail(r, CODE_STOPPING, NULL, "The server is stopping.");
 		return -1;
 	}
 	if (check_host(r) == -1 || check_route(r) == -1)
@@ -563,7 +563,7 @@ http_check_head(struct http_req *r)
 		return -1;
 	if (http_header(r, "Idempotency-Key") != NULL) {
 		http_fail(r, CODE_NOT_IMPLEMENTED, "Idempotency-Key",
-		    "this version does not know repeated requests");
+		    "This version does not know repeated requests.");
 		return -1;
 	}
 	if (check_length(r) == -1 || check_query(r) == -1)

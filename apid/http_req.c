@@ -63,6 +63,7 @@ http_req_free(struct http_req *r)
 		event_free(r->ev_gone);
 	r->server->bodies -= r->body_cap;
 	r->server->nreqs--;
+	explicit_bzero(r->head, r->parse.head_len);	/* the key */
 	free(r->head);
 	free(r->body);
 	free(r->headers);
@@ -475,7 +476,7 @@ http_reply_json(struct http_req *r, int status, json_t *o)
 	json_decref(o);
 	if (text == NULL)
 		http_fail(r, CODE_INTERNAL, NULL,
-		    "the answer cannot be written as JSON");
+		    "The answer cannot be written as JSON.");
 	else
 		reply(r, status, "application/json", text, strlen(text));
 }
@@ -596,14 +597,16 @@ refuse_code(int status)
 void
 http_refuse(struct http_conn *c, int status, const char *why)
 {
-	char	 id[ULID_LEN + 1];
+	char	 id[ULID_LEN + 1], detail[128];
 	char	*body;
 
 	ulid_new(id);
 	if (c->req != NULL)
 		http_req_free(c->req);
 	c->req = NULL;
-	body = problem(id, refuse_code(status), status, NULL, why, NULL);
+	(void)snprintf(detail, sizeof(detail), "The request is refused: %s.",
+	    why);					/* fits */
+	body = problem(id, refuse_code(status), status, NULL, detail, NULL);
 	out_head(c, id, status, 1);
 	out_printf(c, "Content-Type: application/problem+json\r\n"
 	    "Content-Length: %zu\r\n\r\n", strlen(body));

@@ -241,13 +241,13 @@ check_type(struct walk *w, const json_t *type, const json_t *v)
 	if (json_is_string(type)) {
 		if (type_is(json_string_value(type), v))
 			return 0;
-		return expected(w, "expected: %s", json_string_value(type));
+		return expected(w, "Expected: %s.", json_string_value(type));
 	}
 	json_array_foreach(type, i, t)
 		if (type_is(json_string_value(t), v))
 			return 0;
 	list(names, sizeof(names), type);
-	return expected(w, "expected one of: %s", names);
+	return expected(w, "Expected one of: %s.", names);
 }
 
 static int
@@ -261,7 +261,7 @@ check_enum(struct walk *w, const json_t *of, const json_t *v)
 		if (json_equal(one, v))
 			return 0;
 	list(names, sizeof(names), of);
-	return expected(w, "expected one of: %s", names);
+	return expected(w, "Expected one of: %s.", names);
 }
 
 static int
@@ -281,12 +281,12 @@ check_number(struct walk *w, const json_t *s, const json_t *v)
 	if ((lo == NULL || !below(v, lo)) && (hi == NULL || !below(hi, v)))
 		return 0;
 	if (lo != NULL && hi != NULL)
-		return expected(w, "expected: %.19g to %.19g",
+		return expected(w, "Expected: %.19g to %.19g.",
 		    json_number_value(lo), json_number_value(hi));
 	if (lo != NULL)
-		return expected(w, "expected: %.19g or more",
+		return expected(w, "Expected: %.19g or more.",
 		    json_number_value(lo));
-	return expected(w, "expected: %.19g or less", json_number_value(hi));
+	return expected(w, "Expected: %.19g or less.", json_number_value(hi));
 }
 
 static long long
@@ -317,7 +317,7 @@ check_string(struct walk *w, const json_t *s, const json_t *v)
 	size_t		 i;
 
 	if (n < lo || n > hi)
-		return expected(w, "expected: %lld to %lld characters", lo,
+		return expected(w, "Expected: %lld to %lld characters.", lo,
 		    hi);
 	if ((p = json_string_value(json_object_get(s, "pattern"))) == NULL)
 		return 0;
@@ -330,8 +330,8 @@ check_string(struct walk *w, const json_t *s, const json_t *v)
 	for (; *p != '\0' && *p >= ' ' && *p <= '~'; p++)
 		;
 	if (*p != '\0')
-		return expected(w, "expected: no control characters");
-	return expected(w, "expected: %s", patterns[i].text);
+		return expected(w, "Expected: no control characters.");
+	return expected(w, "Expected: %s.", patterns[i].text);
 }
 
 static int
@@ -344,7 +344,7 @@ check_array(struct walk *w, const json_t *s, const json_t *v)
 	size_t		 i, was;
 
 	if (n < lo || n > hi)
-		return expected(w, "expected: %lld to %lld items", lo, hi);
+		return expected(w, "Expected: %lld to %lld items.", lo, hi);
 	json_array_foreach(v, i, one) {
 		was = path_item(w, i);
 		if (items != NULL && check(w, items, one) == -1)
@@ -383,7 +383,7 @@ check_member(struct walk *w, const json_t *s, const char *name,
 		return check(w, prop, v);
 	if (json_is_false(more)) {
 		list(names, sizeof(names), props);
-		return expected(w, "unknown; expected: %s", names);
+		return expected(w, "It is unknown. Expected: %s.", names);
 	}
 	if (check_name(w, s, name) == -1)
 		return -1;
@@ -399,7 +399,7 @@ check_object(struct walk *w, const json_t *s, const json_t *v)
 	size_t		 i, was;
 
 	if ((long long)json_object_size(v) > hi)
-		return expected(w, "expected: at most %lld members", hi);
+		return expected(w, "Expected: at most %lld members.", hi);
 	json_object_foreach((json_t *)(uintptr_t)v, key, one) {
 		was = path_member(w, key);
 		if (check_member(w, s, key, one) == -1)
@@ -410,7 +410,7 @@ check_object(struct walk *w, const json_t *s, const json_t *v)
 		key = json_string_value(one);
 		if (json_object_get(v, key) == NULL) {
 			(void)path_member(w, key);
-			return expected(w, "required");
+			return expected(w, "It is required.");
 		}
 	}
 	return 0;
@@ -431,7 +431,7 @@ check_one_of(struct walk *w, const json_t *s, const json_t *of,
 	if (n == 1)
 		return 0;
 	text = json_string_value(json_object_get(s, "description"));
-	return expected(w, "expected: %s", text != NULL ? text :
+	return expected(w, "Expected: %s.", text != NULL ? text :
 	    "another form");
 }
 

@@ -11,7 +11,7 @@
 /* Long enough for what a person reads; both are UTF-8. */
 struct schema_fault {
 	char	field[192];	/* "limits.pids", "argv[3]", "" for all */
-	char	why[320];	/* "an integer of 128 or more is expected" */
+	char	why[320];	/* "Expected: 128 or more." */
 };
 
 /*

@@ -275,12 +275,12 @@ main(int argc, char *argv[])
 	base = conf.base = event_base_new();
 	conf.stop_ms = 2000;
 	server = http_server_new(&conf);
+	term = evsignal_new(base, SIGTERM, on_term, NULL);
+	(void)event_add(term, NULL);
 	ch = listen_on(argv[optind], argv[optind + 1]);
 	if (http_server_listen(server, ch, strcmp(argv[optind], "tcp") == 0 ?
 	    HTTP_TCP : HTTP_UNIX) == -1)
 		err(2, "listen");
-	term = evsignal_new(base, SIGTERM, on_term, NULL);
-	(void)event_add(term, NULL);
 	(void)event_base_dispatch(base);
 	event_free(term);
 	http_server_free(server);
