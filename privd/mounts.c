@@ -179,7 +179,7 @@ mount_row(const struct row *r, const struct box_ask *ask)
 		break;
 	case NODIR:
 		n = mount(r->source, r->target, "tmpfs", r->flags,
-		    "mode=0555,nr_inodes=2");
+		    "mode=0555,nr_inodes=2,size=4k");
 		break;
 	}
 	return n == -1 && errno == ENOENT ? 0 : n;
