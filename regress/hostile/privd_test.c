@@ -328,6 +328,98 @@ START_TEST(pid1_ends)
 }
 END_TEST
 
+/* Nanoseconds on a processor so far, of both of privd's processes. */
+static unsigned long long
+cpu_ns(void)
+{
+	unsigned long long	sum = 0, v;
+	pid_t			pid[2] = { r.pid, rig_maker(&r) };
+	char			path[64];
+	FILE			*f;
+	int			i;
+
+	for (i = 0; i < 2; i++) {
+		(void)snprintf(path, sizeof(path), "/proc/%ld/schedstat",
+		    (long)pid[i]);
+		ck_assert_ptr_nonnull(f = fopen(path, "r"));
+		ck_assert_int_eq(fscanf(f, "%llu", &v), 1);
+		(void)fclose(f);
+		sum += v;
+	}
+	return sum;
+}
+
+/* Nothing happens, so nothing is done: whatever has happened before. */
+START_TEST(idle)
+{
+	struct msg_box_quarantine	q = { .id = ID2, .field = "x" };
+	struct msg			m;
+	unsigned long long		before;
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	(void)close(rig_box(&r, ID2, 2));
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_QUARANTINE, &q,
+	    -1, NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_CUT);
+	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
+	(void)close(rig_box(&r, ID3, 3));
+	kill_box(ID3);
+	before = cpu_ns();
+	(void)poll(NULL, 0, 500);	/* the time is what is measured */
+	ck_assert_uint_lt(cpu_ns() - before, 20000000);
+	purge_box(ID3, 1);
+	before = cpu_ns();
+	(void)poll(NULL, 0, 500);
+	ck_assert_uint_lt(cpu_ns() - before, 20000000);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+	kill_box(ID2);
+	purge_box(ID2, 1);
+}
+END_TEST
+
+#define BURST	48
+
+/* More at once than the maker takes; netd answers in the other order. */
+START_TEST(burst)
+{
+	struct msg_box_create	c = { .name = "box", .rootfs = "tiny" };
+	struct msg_net_made	made = { .ruleset = "x" };
+	struct msg		m;
+	uint32_t		rid[BURST];
+	char			id[27];
+	int			i;
+
+	r.conf.max_boxes = BURST;
+	rig_start(&r);
+	for (i = 0; i < BURST; i++) {
+		(void)snprintf(c.id, sizeof(c.id), "01K8AAAAAAAAAAAAAAAAAAAA%02d",
+		    i);
+		ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_CREATE,
+		    &c, -1, NULL), 0);
+	}
+	for (i = 0; i < BURST; i++) {
+		ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_MAKE);
+		rid[i] = m.rid;
+	}
+	for (i = BURST - 1; i >= 0; i--) {
+		made.k = (uint64_t)i + 1;
+		ck_assert_int_eq(chan_send(&r.d[R_NETD].chan, MSG_NET_MADE,
+		    rid[i], &made, rig_netns(&r)), 0);
+	}
+	for (i = 0; i < BURST; i++)
+		ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_BOX_CREATED);
+	for (i = 0; i < BURST; i++) {
+		(void)snprintf(id, sizeof(id), "01K8AAAAAAAAAAAAAAAAAAAA%02d",
+		    i);
+		kill_box(id);
+		purge_box(id, 1);
+	}
+}
+END_TEST
+
 static const struct refused {
 	const char	*rootfs;
 	uint64_t	 network, memory, cpu, pids;
@@ -451,6 +543,30 @@ START_TEST(launch_fails)
 	ck_assert_int_eq(rig_ask(&r, MSG_BOX_LOG_TAIL, &t, &m),
 	    MSG_BOX_LOG_TAIL_IS);
 	ck_assert_uint_gt(m.body.box_log_tail_is.text.len, 0);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
+/* What the maker itself cannot do: a cgroup of that name is in the way. */
+START_TEST(maker_fails)
+{
+	struct msg	m;
+	char		path[200];
+
+	rig_start(&r);
+	(void)snprintf(path, sizeof(path), "/sys/fs/cgroup/unified/%s/%s",
+	    r.cgroup, ID1);
+	if (mkdir(path, 0755) == -1) {
+		(void)snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/%s",
+		    r.cgroup, ID1);
+		ck_assert_int_eq(mkdir(path, 0755), 0);
+	}
+	ck_assert_int_eq(rig_create(&r, ID1, 1, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_CREATE_FAILED);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+	(void)close(rig_box(&r, ID1, 1));	/* nothing is left of it */
 	kill_box(ID1);
 	purge_box(ID1, 1);
 }
@@ -886,11 +1002,14 @@ main(void)
 	tcase_set_timeout(box, 60);
 	tcase_add_test(box, life);
 	tcase_add_test(box, pid1_ends);
+	tcase_add_test(box, idle);
+	tcase_add_test(box, burst);
 	tcase_add_test(box, refused);
 	tcase_add_test(box, in_use);
 	tcase_add_test(box, disk_floor);
 	tcase_add_test(box, netd_refuses);
 	tcase_add_test(box, launch_fails);
+	tcase_add_test(box, maker_fails);
 	tcase_add_loop_test(box, wrong_nonce, 0, 4);
 	tcase_add_test(box, quarantine);
 	suite_add_tcase(s, box);
