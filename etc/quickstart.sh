@@ -40,7 +40,7 @@ step_packages build run
 step_build "$top/build" "$prefix" --disable-tests
 step_users
 
-host_facts "$cgroup" >"$work/before"
+host_facts "$prefix" "$state" "$cgroup" >"$work/before"
 mkdir -p "$state"
 "$wb" rootfs list --state "$state" 2>/dev/null | grep -q '^minimal' ||
 	step "$wb" rootfs build minimal --state "$state"
@@ -85,7 +85,7 @@ stop_serve || { tail -n 20 "$work/serve.log" >&2; die "serve did not end cleanly
 serve_pid=
 
 # The parent cgroup is the server's own: it goes with the last box.
-host_facts "$cgroup" >"$work/after"
+host_facts "$prefix" "$state" "$cgroup" >"$work/after"
 say
 if ! diff "$work/before" "$work/after" >"$work/left"; then
 	cat "$work/left" >&2
