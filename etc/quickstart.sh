@@ -20,6 +20,7 @@ prefix=${PREFIX:-$top/build/inst}
 work=$top/build/quickstart
 state=$work/state
 cgroup=workbox-quickstart
+uids=1610547200		# not those of a server that is installed for good
 wb=$prefix/bin/workbox
 pkg_new= users_new= serve_pid=
 mkdir -p "$work"
@@ -40,7 +41,7 @@ step_packages build run
 step_build "$top/build" "$prefix" --disable-tests
 step_users
 
-host_facts "$prefix" "$state" "$cgroup" >"$work/before"
+host_facts "$prefix" "$state" "$cgroup" "$uids" >"$work/before"
 mkdir -p "$state"
 "$wb" rootfs list --state "$state" 2>/dev/null | grep -q '^minimal' ||
 	step "$wb" rootfs build minimal --state "$state"
@@ -48,12 +49,20 @@ step "$wb" runtime install --state "$state"
 step "$wb" doctor --state "$state" --cgroup "$cgroup"
 
 port=$(free_port 8790)
+cat >"$work/workbox.conf" <<END
+state-dir = "$state"
+cgroup = "$cgroup"
+socket = "$state/run/api.sock"
+listen = {"127.0.0.1:$port"}
+net-uid-base = $uids
+uid-base = $((uids + 65536))
+END
 WORKBOX_TOKEN=$(new_token)
 WORKBOX_SERVER=http://127.0.0.1:$port
 export WORKBOX_TOKEN WORKBOX_SERVER
 : >"$work/serve.log"
-printf '\n$ %s\n' "workbox serve --state $state --cgroup $cgroup --listen 127.0.0.1:$port &"
-start_serve "$wb" --state "$state" --cgroup "$cgroup" --listen "127.0.0.1:$port"
+printf '\n$ %s\n' "workbox serve --config $work/workbox.conf &"
+start_serve "$wb" --config "$work/workbox.conf"
 echo "$serve_pid" >"$work/pid"
 
 if [ -n "$keep" ]; then
@@ -85,7 +94,7 @@ stop_serve || { tail -n 20 "$work/serve.log" >&2; die "serve did not end cleanly
 serve_pid=
 
 # The parent cgroup is the server's own: it goes with the last box.
-host_facts "$prefix" "$state" "$cgroup" >"$work/after"
+host_facts "$prefix" "$state" "$cgroup" "$uids" >"$work/after"
 say
 if ! diff "$work/before" "$work/after" >"$work/left"; then
 	cat "$work/left" >&2

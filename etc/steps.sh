@@ -131,15 +131,17 @@ stop_serve() {
 # What is on the host of a server: its processes and those of its boxes, their
 # namespaces, its mounts, cgroups and rules.  Nothing, when it never ran.  Only
 # what is its own is looked for: a busy host changes in other ways meanwhile.
-host_facts() {	# prefix state cgroup
+host_facts() {	# prefix state cgroup first-uid
 	for e in /proc/[0-9]*/exe; do
 		case $(readlink "$e" 2>/dev/null) in
 		"$1"/libexec/workbox/*) echo "process $e" ;;
 		esac
 	done
-	# uids of boxes (uid-base) and of their networks (net-uid-base)
-	ps -eo uid=,pid=,args= | awk '$1 >= 1878982656 && $1 < 2147483648 { print "process", $0 }'
-	lsns -n -o UID,NS,TYPE 2>/dev/null | awk '$1 >= 1878982656 && $1 < 2147483648 { print "namespace", $0 }'
+	# uids of networks, then of boxes, lie together: 65536 times 1001
+	ps -eo uid=,pid=,args= |
+	    awk -v u="$4" '$1 >= u && $1 < u + 65600000 { print "process", $0 }'
+	lsns -n -o UID,NS,TYPE 2>/dev/null |
+	    awk -v u="$4" '$1 >= u && $1 < u + 65600000 { print "namespace", $0 }'
 	grep -F -e "$2" -e workbox- /proc/self/mountinfo | sed 's/^/mount /'
 	find /sys/fs/cgroup -type d -name "$3" 2>/dev/null | sed 's/^/cgroup /'
 	if command -v nft >/dev/null; then nft list tables 2>/dev/null | grep workbox | sed 's/^/rule /'; fi

@@ -234,7 +234,7 @@ is_box(pid_t pid)
 		if (sscanf(line, "Uid: %ld", &uid) == 1)
 			break;
 	(void)fclose(f);
-	return uid >= 0x70000000L;
+	return uid >= 0x40000000L;	/* no user of a host is */
 }
 
 /* PSS of the server's process and all below it that are not a box's. */

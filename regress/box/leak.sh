@@ -33,8 +33,8 @@ daemon_pids() {
 WB_MARK=none
 
 uids_in_use() {	# processes and files with a uid of the boxes' ranges
-	ps -eo uid= | awk '$1 >= 1879048192 && $1 < 1879048192 + 65536 * 4096' | wc -l
-	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -uid +1879048191 -print | wc -l
+	ps -eo uid= | awk -v u="$WB_UIDS" '$1 >= u + 65536 && $1 < u + 65536 * 4097' | wc -l
+	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -uid "+$WB_UIDS" -print | wc -l
 }
 
 one() {

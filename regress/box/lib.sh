@@ -14,6 +14,7 @@ WB_BIN=$WB_PREFIX/bin/workbox
 work=${WB_WORK:-$(mktemp -d /tmp/wb-regress.XXXXXX)}
 WB_STATE=$work/state
 WB_CGROUP=wb-regress-$$
+WB_UIDS=1342111744
 serve_pid=
 passed=0 failed=0 skipped=0
 export WB_PREFIX WB_BIN WB_STATE WB_CGROUP
@@ -45,6 +46,10 @@ box_serve() {
 		echo "cgroup = \"$WB_CGROUP\""
 		echo "socket = \"$WB_STATE/api.sock\""
 		echo "listen = {\"127.0.0.1:$port\"}"
+		# uids of its own, and no mind for how full a test machine's disk is
+		echo "net-uid-base = $WB_UIDS"
+		echo "uid-base = $((WB_UIDS + 65536))"
+		echo "disk-floor = 67108864"
 		[ -z "${WB_CONF-}" ] || printf '%s\n' "$WB_CONF"
 		[ -z "${WB_CONF_MORE-}" ] || printf '%s\n' "$WB_CONF_MORE"
 	} >"$work/workbox.conf"
