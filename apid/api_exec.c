@@ -5,21 +5,21 @@
  * until its answer is complete.  It is complete when both are there: the end
  * of the output (the reader's end) and the end of the session on disk.  The
  * reader is made as soon as the request is on its way to the runner, so that
- * output waits for no round trip; nothing is written to the client before
- * SESSION_RUNNING has come, for a command that does not start is a problem
- * document with its own status.
+ * output waits for no round trip.  A runner may answer a SESSION_READ before
+ * the SESSION_RUN: what it tells is kept (early) until SESSION_RUNNING has
+ * come, for a command that does not start is a problem document with its own
+ * status, and nothing may be written to the client before.
  *
  * The client that goes away loses only this: the command goes on.
  *
  * Must never: hold more than COLLECT_MAX of each stream, or more of a stream
  * to a client than its queue takes.
  */
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apid.h"
-#include "log.h"
 #include "xmalloc.h"
 
 #define COLLECT_MAX	(1024 * 1024)
@@ -39,10 +39,13 @@ struct exec {
 	int			 told, ended, gone;
 	enum http_gone		 why;
 	struct collect		 out[2];
+	struct collect		 early;		/* lines, before it runs */
 	int			 truncated;
 };
 
-static char	line[LINE_MAX_BYTES];	/* one thread, one line at a time */
+#define GAP_MAX		128
+
+static char	line[GAP_MAX + LINE_MAX_BYTES];	/* one thread, one at a time */
 
 /* ---- life -------------------------------------------------------------------- */
 
@@ -55,6 +58,7 @@ exec_free(struct exec *e)
 		session_unref(e->session);
 	free(e->out[0].data);
 	free(e->out[1].data);
+	free(e->early.data);
 	free(e);
 }
 
@@ -92,21 +96,25 @@ exec_gone(struct http_req *r, enum http_gone why, void *arg)
 /* ---- output ---------------------------------------------------------------------- */
 
 static void
+append(struct collect *c, const void *data, size_t n)
+{
+	while (c->cap < c->len + n) {
+		c->cap = c->cap == 0 ? 4096 : 2 * c->cap;
+		c->data = xreallocarray(c->data, c->cap, 1);
+	}
+	if (n != 0)
+		memcpy(c->data + c->len, data, n);
+	c->len += n;
+}
+
+static void
 collect(struct exec *e, struct collect *c, const struct wire_bin *b)
 {
 	size_t	n = COLLECT_MAX - c->len;
 
 	if (b->len > n)
 		e->truncated = 1;
-	else
-		n = b->len;
-	while (c->cap < c->len + n) {
-		c->cap = c->cap == 0 ? 4096 : 2 * c->cap;
-		c->data = xreallocarray(c->data, c->cap, 1);
-	}
-	if (n != 0)
-		memcpy(c->data + c->len, b->data, n);
-	c->len += n;
+	append(c, b->data, b->len < n ? b->len : n);
 }
 
 static size_t
@@ -114,39 +122,56 @@ exec_room(void *arg)
 {
 	const struct exec	*e = arg;
 
-	return e->stream && e->running ? http_room(e->req) : HTTP_QUEUE_MAX;
+	if (!e->stream)
+		return HTTP_QUEUE_MAX;
+	if (!e->begun)		/* all of it has to fit the queue later */
+		return HTTP_QUEUE_MAX / 2 - e->early.len;
+	return http_room(e->req);
 }
 
-/* A gap and a chunk as lines; -1: nobody takes them. */
-static int
-chunk_write(struct http_req *r, const struct msg_session_chunk *c)
+/* A gap as a line into dst; its length. */
+static size_t
+gap_line(char *dst, size_t size, const struct msg_session_chunk *c)
 {
-	if (c->gap_last != 0 && http_write_json(r, json_pack("{s{sI sI sI}}",
-	    "gap", "first", (json_int_t)c->gap_first, "last",
-	    (json_int_t)c->gap_last, "bytes",
-	    (json_int_t)c->gap_bytes)) != 1)
-		return -1;
-	if (c->seq != 0 && http_write(r, line, chunk_line(line, c->seq,
-	    (unsigned int)c->stream, c->bytes.data, c->bytes.len)) != 1)
-		return -1;
-	return 0;
+	return (size_t)snprintf(dst, size, "{\"gap\":{\"first\":%llu,"
+	    "\"last\":%llu,\"bytes\":%llu}}\n",
+	    (unsigned long long)c->gap_first,
+	    (unsigned long long)c->gap_last,
+	    (unsigned long long)c->gap_bytes);
+}
+
+/* What a chunk says as lines, in `line'; their length. */
+static size_t
+chunk_lines(const struct msg_session_chunk *c)
+{
+	size_t	n = 0;
+
+	if (c->gap_last != 0)
+		n = gap_line(line, GAP_MAX, c);
+	if (c->seq != 0)
+		n += chunk_line(line + n, c->seq, (unsigned int)c->stream,
+		    c->bytes.data, c->bytes.len);
+	return n;
 }
 
 static void
 exec_chunk(void *arg, const struct msg_session_chunk *c)
 {
 	struct exec	*e = arg;
+	size_t		 n;
 
-	if (!e->running)
-		peer_fault(e->session->box->runner,
-		    "SESSION_CHUNK before SESSION_RUNNING");
-	else if (!e->stream) {
+	if (!e->stream) {
 		if (c->gap_last != 0)
 			e->truncated = 1;
 		if (c->seq != 0)
 			collect(e, &e->out[c->stream == STREAM_STDERR],
 			    &c->bytes);
-	} else if (chunk_write(e->req, c) == -1)
+		return;
+	}
+	n = chunk_lines(c);
+	if (!e->begun)
+		append(&e->early, line, n);
+	else if (http_write(e->req, line, n) != 1)
 		exec_break(e, CODE_INTERNAL, "The connection was closed.");
 }
 
@@ -245,6 +270,7 @@ exec_sent(struct session *s, void *arg)
 	struct exec	*e = arg;
 
 	e->session = session_ref(s);
+	/* there is a channel, and no reader yet: never NULL */
 	e->reader = reader_new(s, 0, 1, 1, &exec_ops, e);
 }
 
@@ -260,6 +286,11 @@ exec_running(struct exec *e)
 		http_stream(e->req, 200, "application/x-ndjson");
 		(void)http_write_json(e->req, json_pack("{s{ss}}", "start",
 		    "sessionId", e->session->id));
+		if (e->early.len != 0)	/* gone: exec_gone() comes */
+			(void)http_write(e->req, e->early.data,
+			    e->early.len);
+		e->early.len = 0;
+		reader_more(e->reader);		/* there is more room now */
 	}
 	session_wait(e->session, &e->end);	/* may end it */
 }
@@ -342,7 +373,7 @@ tail_chunk(void *arg, const struct msg_session_chunk *c)
 	struct tail	*t = arg;
 
 	tail_begin(t);
-	if (chunk_write(t->req, c) == -1) {
+	if (http_write(t->req, line, chunk_lines(c)) != 1) {
 		http_abort(t->req);
 		tail_free(t);
 	}

@@ -12,6 +12,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <netinet/in.h>
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,14 +43,13 @@ static struct {
 	unsigned int	n;
 } listeners;
 
-/* What libevent, the HTTP server and chan need beside confine's base. */
+/* What the HTTP server needs beside confine's base. */
 static const struct confine_call calls[] = {
 	{ .name = "accept4" },		/* clients; privd owns the listeners */
-	{ .name = "setsockopt", .arg = 2, .cond = CC_ANY },
-	{ .name = "getsockname" },	/* which listener, unix or TCP */
-	{ .name = "getpeername" },	/* for auth.failed */
-	{ .name = "ioctl", .arg = 1, .cond = CC_EQ,
-	    .value = 0x541b },		/* FIONREAD: evbuffer_read */
+	{ .name = "setsockopt", .arg = 1, .cond = CC_EQ,
+	    .value = IPPROTO_TCP },	/* TCP_NODELAY */
+	{ .name = "setsockopt", .arg = 1, .cond = CC_EQ,
+	    .value = SOL_SOCKET },	/* SO_KEEPALIVE, SO_LINGER */
 };
 
 static const struct confine_limit limits[] = {

@@ -90,7 +90,7 @@ json_t	*bytes_json(const uint8_t *, size_t len, const char **ret_enc);
  * {"seq","stream","data","encoding"} and a newline into dst of at least
  * LINE_MAX_BYTES; its length.  len <= 32,768.
  */
-#define LINE_MAX_BYTES	(65536 + 128)
+#define LINE_MAX_BYTES	(65536 + 256)
 size_t	chunk_line(char *dst, uint64_t seq, unsigned int stream,
 	    const uint8_t *, size_t len);
 /* "snake_case" to "camelCase" in place. */

@@ -394,7 +394,10 @@ start_running(void *arg, const struct msg *m)
 	struct start	*st = arg;
 	struct session	*s = st->session;
 
-	if (m == NULL) {	/* the attach that follows finds out */
+	if (m == NULL && s->box->removing != REMOVE_NOT) {
+		start_over(st, 1, CODE_NOT_READY, "The sandbox is being "
+		    "removed.");
+	} else if (m == NULL) {	/* the attach that follows finds out */
 		start_over(st, 1, CODE_INTERNAL, "The sandbox's runner went "
 		    "away; look at the session to see whether the command "
 		    "runs.");

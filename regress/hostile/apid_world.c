@@ -44,6 +44,7 @@ struct rn {
 	enum act		 act;
 	int			 used;
 	uint32_t		 wait_rid;	/* SESSION_WAIT that is out */
+	uint32_t		 run_rid;	/* SESSION_RUN that is out */
 	char			 wait_id[27];
 	uint64_t		 chunks;
 };
@@ -303,8 +304,20 @@ rn_run(struct rn *r, const struct msg *m)
 	}
 	(void)str_copy(a.id, r->act == ACT_RUN_OTHER ? OTHER : q->id,
 	    sizeof(a.id));
+	r->run_rid = m->rid;
 	if (r->act != ACT_CHUNK_FIRST)
 		(void)chan_send(&r->c, MSG_SESSION_RUNNING, m->rid, &a, -1);
+}
+
+/* The answer to a SESSION_RUN that had to wait. */
+static void
+rn_running(struct rn *r, const char *id)
+{
+	struct msg_session_running	a = { .pid = 7 };
+
+	(void)str_copy(a.id, id, sizeof(a.id));
+	(void)chan_send(&r->c, MSG_SESSION_RUNNING, r->run_rid, &a, -1);
+	r->run_rid = 0;
 }
 
 /* Chunks of 32 KiB (BIG) or a line; all are there from the start. */
@@ -333,6 +346,8 @@ rn_read(struct rn *r, const struct msg *m)
 	else
 		c.eof = r->act != ACT_SILENT;
 	(void)chan_send(&r->c, MSG_SESSION_CHUNK, m->rid, &c, -1);
+	if (r->act == ACT_CHUNK_FIRST && r->run_rid != 0 && q->after == 1)
+		rn_running(r, q->id);
 }
 
 static void

@@ -43,7 +43,7 @@
 	A(EXIT_OTHER, "exit-other")	/* another one's end */ \
 	A(CHUNK_OTHER, "chunk-other")	/* another one's output */ \
 	A(CHUNK_SKIP, "chunk-skip")	/* a number that does not follow */ \
-	A(CHUNK_FIRST, "chunk-first")	/* output before it runs */ \
+	A(CHUNK_FIRST, "chunk-first")	/* output before it says that it runs */ \
 	A(GAP_ODD, "gap-odd")		/* a gap that ends before it begins */ \
 	A(STDIN_ODD, "stdin-odd")	/* took more than was sent */ \
 	A(ANNOUNCE, "announce")		/* 20,000 sessions of wb */ \
