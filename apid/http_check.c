@@ -431,13 +431,21 @@ query_pair(struct http_req *r, char *name)
 static int
 check_query(struct http_req *r)
 {
-	char	*rest = r->head + r->parse.query.off, *pair;
+	const struct route_query	*q;
+	char				*rest, *pair;
 
-	if (r->parse.query.len == 0)
-		return 0;
+	rest = r->parse.query.len == 0 ? NULL :
+	    r->head + r->parse.query.off;
 	while ((pair = strsep(&rest, "&")) != NULL)
 		if (query_pair(r, pair) == -1)
 			return -1;
+	for (q = r->route->query; q->name != NULL; q++) {
+		if (!q->required || http_query(r, q->name) != NULL)
+			continue;
+		http_fail(r, CODE_BAD_REQUEST, q->name,
+		    "This parameter is required: %s.", q->doc);
+		return -1;
+	}
 	return 0;
 }
 

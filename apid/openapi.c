@@ -66,7 +66,8 @@ query_list(const struct route *r)
 
 	for (q = r->query; q->name != NULL; q++)
 		(void)json_array_append_new(list, pack(json_pack(
-		    "{s:s, s:s, s:s, s:o}", "name", q->name, "in", "query",
+		    "{s:s, s:s, s:b, s:s, s:o}", "name", q->name,
+		    "in", "query", "required", q->required,
 		    "description", q->doc, "schema", query_schema(q))));
 	return list;
 }

@@ -12,10 +12,11 @@
 /* One pass over the table per kind of row. */
 #define ROUTE(n, M, path, S, doc)	\
 	static const struct route_query query_##n[] = {
-#define Q_U64(n, p, lo, hi, doc)	{ p, RQ_U64, lo, hi, doc },
-#define Q_STR(n, p, max, doc)		{ p, RQ_STR, 0, max, doc },
-#define Q_STRS(n, p, max, doc)		{ p, RQ_STRS, 0, max, doc },
-#define END(n)				{ NULL, RQ_U64, 0, 0, NULL } };
+#define Q_U64(n, p, lo, hi, doc)	{ p, RQ_U64, lo, hi, 0, doc },
+#define Q_NEED(n, p, lo, hi, doc)	{ p, RQ_U64, lo, hi, 1, doc },
+#define Q_STR(n, p, max, doc)		{ p, RQ_STR, 0, max, 0, doc },
+#define Q_STRS(n, p, max, doc)		{ p, RQ_STRS, 0, max, 0, doc },
+#define END(n)				{ NULL, RQ_U64, 0, 0, 0, NULL } };
 #include "routes.def"
 
 #define ROUTE(n, M, path, S, doc)	\

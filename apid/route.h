@@ -38,6 +38,7 @@ struct route_query {
 	const char		*name;
 	enum route_query_kind	 kind;
 	uint64_t		 lo, hi;	/* RQ_U64; else hi bytes */
+	int			 required;
 	const char		*doc;
 };
 

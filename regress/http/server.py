@@ -365,7 +365,10 @@ def test_bodies(s):
     st, f, b = post(s, "/v1/sandboxes/a/sessions/b/stdin?offset=3&eof=1",
                     bytes(range(256)) * 4096)
     check("raw body of 1 MiB", st == 200 and b["bodyLen"] == 1 << 20, b)
-    st, f, b = post(s, "/v1/sandboxes/a/sessions/b/stdin", b"")
+    st, f, b = post(s, "/v1/sandboxes/a/sessions/b/stdin", b"a")
+    check("a parameter that is required", st == 400 and
+          b["field"] == "offset", b)
+    st, f, b = post(s, "/v1/sandboxes/a/sessions/b/stdin?offset=0", b"")
     check("raw body of none", st == 200 and b["bodyLen"] == 0, b)
     got = answers(s.talk(request("GET", "/healthz", body=b"abc")))
     check("a body where there is none: 400", len(got) == 1 and
