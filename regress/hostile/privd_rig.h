@@ -52,7 +52,7 @@ void	 rig_kill(struct rig *);	/* SIGKILL, and waits */
 /* Our ends of all channels. */
 void	 rig_hangup(struct rig *);
 
-/* The next message of privd's to this daemon, within 10 s; 0: end. */
+/* The next message of privd's to this daemon, within a minute; 0: end. */
 unsigned int	 rig_next(struct rig *, int kind, struct msg *);
 /* No message is there for this daemon. */
 int		 rig_quiet(struct rig *, int kind);

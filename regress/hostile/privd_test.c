@@ -198,7 +198,7 @@ START_TEST(all_for_one)
 	for (i = 0; i < R_N; i++) {	/* channels end; fakes are told */
 		p.fd = r.d[i].chan.fd;
 		p.events = POLLIN;
-		ck_assert_int_eq(poll(&p, 1, 10000), 1);
+		ck_assert_int_eq(poll(&p, 1, 60000), 1);
 		fd_close(&r.d[i].sock);
 	}
 	rig_set(&r);
@@ -611,7 +611,7 @@ START_TEST(killed_while_opening)
 	    MSG_BOX_ATTACHED);
 	fd = m.fd;
 	p.fd = fd;
-	ck_assert_int_eq(poll(&p, 1, 10000), 1);
+	ck_assert_int_eq(poll(&p, 1, 60000), 1);
 	n.nonce.len = (size_t)recv(fd, nonce, sizeof(nonce), 0);
 	n.nonce.data = nonce;
 	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_NONCE, &n, -1,
@@ -625,7 +625,7 @@ START_TEST(killed_while_opening)
 	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_ERROR);
 	ck_assert_uint_eq(error_of(&m), CODE_ENDED);
 	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
-	ck_assert_int_eq(poll(&p, 1, 10000), 1);
+	ck_assert_int_eq(poll(&p, 1, 60000), 1);
 	ck_assert_int_le(recv(fd, nonce, 1, 0), 0);	/* dead it is */
 	(void)close(fd);
 	purge_box(ID1, 1);
@@ -990,7 +990,7 @@ main(void)
 		return 77;
 	}
 	tcase_add_checked_fixture(set, setup, teardown);
-	tcase_set_timeout(set, 60);
+	tcase_set_timeout(set, 240);
 	tcase_add_test(set, start_order);
 	tcase_add_test(set, second_is_refused);
 	tcase_add_test(set, fence);
@@ -999,7 +999,7 @@ main(void)
 	tcase_add_test(set, stop_order);
 	suite_add_tcase(s, set);
 	tcase_add_checked_fixture(box, setup, teardown);
-	tcase_set_timeout(box, 60);
+	tcase_set_timeout(box, 240);
 	tcase_add_test(box, life);
 	tcase_add_test(box, pid1_ends);
 	tcase_add_test(box, idle);
@@ -1014,14 +1014,14 @@ main(void)
 	tcase_add_test(box, quarantine);
 	suite_add_tcase(s, box);
 	tcase_add_checked_fixture(bad, setup, teardown);
-	tcase_set_timeout(bad, 60);
+	tcase_set_timeout(bad, 240);
 	tcase_add_loop_test(bad, hostile_answers, 0, 7);
 	tcase_add_test(bad, netd_wrong_answer);
 	tcase_add_test(bad, requests_do_not_mix);
 	tcase_add_test(bad, killed_while_opening);
 	suite_add_tcase(s, bad);
 	tcase_add_checked_fixture(die, setup, teardown);
-	tcase_set_timeout(die, 60);
+	tcase_set_timeout(die, 240);
 	tcase_add_loop_test(die, create_in_flight, 0, 2);
 	tcase_add_test(die, killed_with_boxes);
 	tcase_add_test(die, another_cgroup);
