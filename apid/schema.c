@@ -3,7 +3,8 @@
  *
  * The text of schemas.json is compiled in (schemas.h), since apid sees no
  * file.  Patterns are POSIX extended expressions that mean the same in
- * ECMA-262; they are compiled when the program starts.
+ * ECMA-262; they are compiled when the program starts.  Where a pattern does
+ * not match, `title' says what was expected.
  *
  * Must never change a value, nor say more of it than its path.
  */
@@ -57,7 +58,8 @@ known(const json_t *schema)
 		"$ref", "additionalProperties", "description", "enum",
 		"format", "items", "maxItems", "maxLength", "maxProperties",
 		"maximum", "minItems", "minLength", "minimum", "oneOf",
-		"pattern", "properties", "propertyNames", "required", "type",
+		"pattern", "properties", "propertyNames", "required", "title",
+		"type",
 	};
 	const char	*key;
 	const json_t	*value;
@@ -327,11 +329,9 @@ check_string(struct walk *w, const json_t *s, const json_t *v)
 		fatalx("schemas: pattern of nowhere");
 	if (regexec(&patterns[i].re, text, 0, NULL, 0) == 0)
 		return 0;
-	for (; *p != '\0' && *p >= ' ' && *p <= '~'; p++)
-		;
-	if (*p != '\0')
-		return expected(w, "Expected: no control characters.");
-	return expected(w, "Expected: %s.", patterns[i].text);
+	p = json_string_value(json_object_get(s, "title"));
+	return expected(w, "Expected: %s.", p != NULL ? p :
+	    patterns[i].text);
 }
 
 static int
