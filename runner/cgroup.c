@@ -28,7 +28,7 @@ static int	 v1_procs[V1_MAX];	/* cgroup.procs, open for writing */
 static size_t	 v1_n;
 static int	 v1_memory = -1;	/* borrowed: BOXFD_CGROUP1 + n */
 static uint64_t	 v1_oom;		/* oom_kill when last looked at */
-static int	 no_peak;		/* memory.peak is not there */
+static int	 no_peak, no_events;	/* files that are not there */
 
 static uint64_t	v1_oom_kills(void);
 
@@ -212,22 +212,20 @@ v1_oom_kills(void)
 	return number_of(buf, "oom_kill");
 }
 
-/*
- * On v2 the session's own count.  On v1 all sessions share one, so that this
- * says: someone was killed since the last look, and the caller knows of one
- * that died of SIGKILL which nobody sent.
- */
 int
-cgroup_oom(const char *sid)
+cgroup_oom(const char *sid, int killed)
 {
-	auto_close int	 fd = open_file(sid, "memory.events", O_RDONLY);
+	auto_close int	 fd = -1;
 	char		 buf[512];
 	uint64_t	 n;
 
-	if (read_text(fd, buf, sizeof(buf)) == 0)
-		return number_of(buf, "oom_kill") > 0;
-	n = v1_oom_kills();
-	if (n == v1_oom)
+	if (!no_events) {
+		fd = open_file(sid, "memory.events", O_RDONLY);
+		no_events = fd == -1 && errno == ENOENT;
+		if (read_text(fd, buf, sizeof(buf)) == 0)
+			return number_of(buf, "oom_kill") > 0;
+	}
+	if (!killed || (n = v1_oom_kills()) == v1_oom)
 		return 0;
 	v1_oom = n;
 	return 1;

@@ -183,9 +183,9 @@ session_exited(pid_t pid, int status, const struct rusage *ru)
 	if (WIFSIGNALED(status)) {
 		s->signal = (unsigned int)WTERMSIG(status);
 		s->exit_code = 128 + s->signal;
-		s->oom = s->signal == SIGKILL && !s->killed &&
-		    cgroup_oom(s->id);
 	}
+	s->oom = (unsigned int)cgroup_oom(s->id, s->signal == SIGKILL &&
+	    !s->killed);
 	input_close(s);
 	timer_arm(&s->t_late, LATE_MS);
 	output_leader_gone(s);

@@ -30,7 +30,7 @@
 
 static struct peers	 peers = TAILQ_HEAD_INITIALIZER(peers);
 static struct peer	*host;		/* borrowed: of peers, or NULL */
-static unsigned int	 nwb, nhello, nwaiters;
+static unsigned int	 nwb, nhello;
 static int		 any_dead;
 
 /* A listening socket; at rest for a moment when accept fails. */
@@ -221,8 +221,7 @@ waiter_new(struct peer *p, struct session *s, enum waiter_kind kind,
 {
 	struct waiter	*w = NULL;
 
-	if (nwaiters < PEER_WAITERS &&
-	    (s == NULL || s->nwaiters < SESSION_WAITERS))
+	if (p->nwaiters < (p->ch.peer == A_APID ? WAITERS_HOST : WAITERS_WB))
 		w = calloc(1, sizeof(*w));
 	if (w == NULL) {
 		peer_error(p, rid, CODE_TOO_MANY, "too many requests wait");
@@ -233,11 +232,9 @@ waiter_new(struct peer *p, struct session *s, enum waiter_kind kind,
 	w->kind = kind;
 	w->rid = rid;
 	TAILQ_INSERT_TAIL(&p->waiters, w, in_peer);
-	if (s != NULL) {
+	p->nwaiters++;
+	if (s != NULL)
 		TAILQ_INSERT_TAIL(&s->waiters, w, in_session);
-		s->nwaiters++;
-	}
-	nwaiters++;
 	return w;
 }
 
@@ -245,13 +242,12 @@ void
 waiter_free(struct waiter *w)
 {
 	TAILQ_REMOVE(&w->peer->waiters, w, in_peer);
+	w->peer->nwaiters--;
 	if (w->session != NULL) {
 		TAILQ_REMOVE(&w->session->waiters, w, in_session);
-		w->session->nwaiters--;
 		if (w->attached)
 			output_unread(w->session);
 	}
-	nwaiters--;
 	free(w);
 }
 

@@ -12,7 +12,7 @@
  *	input waiting here	INPUT_TOTAL			0.5 MiB
  *	answers to wb		PEERS_WB x (one packet, SNDBUF)	2.6 MiB
  *	answers to the host	PEER_HIGH, socket		0.6 MiB
- *	sessions, waiters	1,024 x 0.6 KiB, 1,024 x 0.1	0.7 MiB
+ *	sessions, waiters	1,400 x 0.7 KiB, 1,536 x 0.1	1.1 MiB
  *	program, heap, stacks					0.5 MiB
  */
 #ifndef RUNNER_H
@@ -31,6 +31,7 @@
 #include "ulid.h"
 
 #define SESSIONS_LIVE	128		/* not ended yet */
+#define SESSIONS_HOST	16		/* of these, never wb's */
 #define SESSIONS_KEPT	256		/* ended, with what is left of output */
 #define SESSIONS_HELD	384		/* ended, and a reader is still behind */
 #define SESSIONS_DRAIN	64		/* ended, pipes kept for left-behind */
@@ -47,8 +48,8 @@
 #define PEERS_HELLO	4		/* connected, no token shown yet */
 #define HELLO_MS	10000
 #define PEER_HIGH	262144		/* bytes queued: read no requests */
-#define PEER_WAITERS	1024		/* all peers together */
-#define SESSION_WAITERS	64
+#define WAITERS_HOST	1024		/* requests that wait, of one peer */
+#define WAITERS_WB	16
 
 /* ---- loop.c --------------------------------------------------------- */
 
@@ -159,6 +160,7 @@ struct peer {
 	uid_t			 uid;	/* of a wb, in the box */
 	gid_t			 gid;
 	struct waiters		 waiters;	/* owned */
+	unsigned int		 nwaiters;
 	struct timer		 hello;
 };
 TAILQ_HEAD(peers, peer);
@@ -243,8 +245,12 @@ int	cgroup_kill(const char *sid);
 void	cgroup_signal(const char *sid, int sig);	/* each process */
 uint64_t cgroup_count(const char *sid);	/* processes; 0 when it is gone */
 uint64_t cgroup_peak(const char *sid);	/* bytes; 0: the kernel has none */
-/* Whether the kernel's OOM killer has been at work since the last look. */
-int	cgroup_oom(const char *sid);
+/*
+ * Whether the kernel's OOM killer was at work in there.  killed: the leader
+ * died of a SIGKILL that we did not send; a v1 kernel counts for all sessions
+ * together, and what is new since the last look is then taken to be this.
+ */
+int	cgroup_oom(const char *sid, int killed);
 
 /* ---- reap.c ---------------------------------------------------------- */
 
@@ -301,7 +307,6 @@ struct session {
 	struct bookmark		 mark[BOOKMARKS];
 	unsigned int		 mark_next;
 	struct waiters		 waiters;
-	unsigned int		 nwaiters;
 	int			 has_cgroup;	/* directory is there */
 	/* the reader that must miss nothing */
 	int			 attached;

@@ -180,8 +180,10 @@ session_start(struct peer *p, uint32_t rid, struct session_ask *a)
 		peer_error(p, rid, CODE_NOT_READY, "the box is ending");
 	else if (session_find(a->id) != NULL)
 		peer_error(p, rid, CODE_EXISTS, "session %s", a->id);
-	else if (table.nlives >= runner.lives_max)
-		peer_error(p, rid, CODE_TOO_MANY, "%u sessions run", table.nlives);
+	else if (table.nlives + (a->origin == 1 ? SESSIONS_HOST : 0) >=
+	    runner.lives_max)
+		peer_error(p, rid, CODE_TOO_MANY, "%u sessions run",
+		    table.nlives);
 	else if (a->argv->n == 0)
 		peer_error(p, rid, CODE_BAD_REQUEST, "no command");
 	else if (spawn_ready() == -1)

@@ -16,6 +16,8 @@
 
 #include "runner_case.h"
 
+#define PEERS	32
+
 static char *
 with_wb(const char *fmt)
 {
@@ -189,6 +191,42 @@ START_TEST(test_wb_signals)
 }
 END_TEST
 
+/* What one in the box may hold of the runner leaves the host its share. */
+START_TEST(test_wb_greedy)
+{
+	static const char *const argv[] = { "sleep", "1000", NULL };
+	struct msg_wb_run	 run = { .cwd = "/" };
+	struct msg_session_wait	 w = { 0 };
+	struct msg		 m;
+	struct chan		 c[PEERS];
+	char			 id[27];
+	int			 i, j, n = 0;
+
+	box_sh(&b, "sleep 1000", 0, id);
+	memcpy(w.id, id, sizeof(w.id));
+	for (i = 0; i < PEERS; i++) {
+		dial_wb_as(&c[i], 0);
+		for (j = 0; j < 17; j++)
+			ck_assert_int_eq(chan_ask(&c[i], MSG_SESSION_WAIT, &w,
+			    -1, NULL), 0);
+		ck_assert_int_eq(box_recv(&c[i], &m), 1);
+		ck_assert_uint_eq(code_of(&m), CODE_TOO_MANY);
+	}
+	run.argv = box_list(argv);
+	chan_close(&c[0]);
+	ping();
+	dial_wb_as(&c[0], 0);
+	do
+		box_call(&c[0], MSG_WB_RUN, &run, &m);
+	while (code_of(&m) == 0 && ++n < 200);
+	ck_assert_uint_eq(code_of(&m), CODE_TOO_MANY);
+	ck_assert_int_eq(n, 111);
+	free(sh("echo the host can"));
+	for (i = 0; i < PEERS; i++)
+		chan_close(&c[i]);
+}
+END_TEST
+
 TCase *
 case_wb(void)
 {
@@ -199,6 +237,7 @@ case_wb(void)
 	tcase_add_test(t, test_wb);
 	tcase_add_test(t, test_wb_user);
 	tcase_add_test(t, test_announce);
+	tcase_add_test(t, test_wb_greedy);
 	tcase_add_test(t, test_wb_pipe);
 	tcase_add_test(t, test_wb_signals);
 	return t;
