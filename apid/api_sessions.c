@@ -11,6 +11,7 @@
 
 #define ARGV_MAX	32768		/* bytes; proto.def, session_run */
 #define ENV_MAX		16384
+#define CWD_MAX		1023
 #define LIST_LIMIT	100
 #define ROWS_PAGE	256		/* proto.def, session_rows.limit */
 
@@ -27,6 +28,11 @@ spec_lists(struct http_req *r, const struct session_spec *sp)
 	if (list_bytes(&sp->argv) > ARGV_MAX) {
 		http_fail(r, CODE_BAD_REQUEST, "argv", "The arguments are "
 		    "larger than %d bytes together.", ARGV_MAX);
+		return -1;
+	}
+	if (strlen(sp->cwd) > CWD_MAX) {
+		http_fail(r, CODE_BAD_REQUEST, "cwd", "The directory is "
+		    "longer than %d bytes.", CWD_MAX);
 		return -1;
 	}
 	if (list_bytes(&sp->env) > ENV_MAX) {

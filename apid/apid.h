@@ -354,8 +354,8 @@ struct session {
 	struct event		 again;		/* the end, once more */
 	LIST_HEAD(, session_wait) waits;
 	LIST_HEAD(, reader)	 readers;	/* output.c */
-	LIST_HEAD(, ask)	 orphans;	/* reads nobody waits for */
 	unsigned int		 nreaders;
+	LIST_HEAD(, ask)	 orphans;	/* reads nobody waits for */
 	struct reader		*holder;	/* holds the command back */
 	uint64_t		 held_to;	/* how far the last one was */
 	struct feed		*feed;		/* input under way; output.c */
@@ -387,8 +387,11 @@ struct session *session_ref(struct session *);
 void	 session_unref(struct session *);
 /* In memory: running, or ended not long ago. */
 struct session *session_find(struct box *, const char *id);
-/* From memory or from stored; fn gets NULL and a code when there is none. */
-void	 session_get(struct box *, const char *id,
+/*
+ * By id, from memory or from stored, or by the name of one that is in
+ * memory; fn gets NULL and a code when there is none.
+ */
+void	 session_get(struct box *, const char *ref,
 	    void (*fn)(struct session *, enum wb_code, void *), void *arg);
 /* Calls fn once, when the end is on disk; at once if it is. */
 void	 session_wait(struct session *, struct session_wait *);

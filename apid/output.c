@@ -10,6 +10,10 @@
  * does not take stays in the runner, which holds the command back (for one
  * reader, the holder) or tells a gap later.
  *
+ * The runner takes a holder that asks nothing for ten seconds for gone; so one
+ * whose client is only slow asks now and then for a chunk that is not there
+ * (HOLD_MS), which is answered at once and says that it is alive.
+ *
  * A waiting request of a reader that went away cannot be taken back.  It
  * stays as an orphan, and the next reader at the same place takes it over:
  * a client that comes and goes leaves one behind, not one each time.
@@ -26,7 +30,10 @@
 #include "xmalloc.h"
 
 #define READS_MAX	8		/* outstanding, per reader */
+#define HOLD_MS		3000		/* a holder is heard of */
+#define BEYOND		1000000		/* chunks: surely not there */
 #define FEED_MAX	32768		/* bytes of one SESSION_STDIN */
+#define FEED_AGAIN_MS	50		/* the runner has no room for it */
 
 struct reader {
 	LIST_ENTRY(reader)	 next;
@@ -40,6 +47,7 @@ struct reader {
 	int			 waiting;	/* the last one out waits */
 	unsigned int		 out;
 	int			 busy, over, freed;
+	struct event		 alive;		/* of a holder */
 	LIST_HEAD(, ask)	 asks;
 };
 
@@ -72,6 +80,7 @@ reader_stop(struct reader *r)
 	if (r->over)
 		return;
 	r->over = 1;
+	(void)event_del(&r->alive);
 	LIST_REMOVE(r, next);
 	s->nreaders--;
 	if (s->holder == r) {
@@ -254,29 +263,62 @@ orphan_find(struct session *s, uint64_t after, unsigned int attached)
 	return NULL;
 }
 
+/* In nobody's list yet. */
+static struct ask *
+ask_new(struct session *s, uint64_t after, unsigned int wait,
+    unsigned int attached)
+{
+	struct msg_session_read	 m = { .after = after, .wait = wait,
+	    .attached = attached };
+	struct ask		*a = xcalloc(1, sizeof(*a));
+
+	a->session = session_ref(s);
+	a->after = after;
+	a->wait = wait;
+	a->attached = attached;
+	(void)str_copy(m.id, s->id, sizeof(m.id));
+	peer_ask(s->box->runner, MSG_SESSION_READ, &m, wait ? 0 : T_RUNNER,
+	    ask_answered, a);
+	return a;
+}
+
+static void
+reader_alive(int fd, short what, void *arg)
+{
+	struct reader	*r = arg;
+	struct session	*s = r->session;
+	struct ask	*a;
+
+	(void)fd;
+	(void)what;
+	if (r->over || r->out != 0 || s->holder != r ||
+	    s->box->runner == NULL)
+		return;
+	a = ask_new(s, s->last_seq + BEYOND, 0, 1);
+	LIST_INSERT_HEAD(&s->orphans, a, next);	/* nobody waits for it */
+}
+
+static void
+reader_hold(struct reader *r)
+{
+	struct timeval	tv = { HOLD_MS / 1000, HOLD_MS % 1000 * 1000 };
+
+	r->session->holder = r;
+	if (event_add(&r->alive, &tv) == -1)
+		fatalx("add timer: out of memory");
+}
+
 static void
 reader_ask(struct reader *r, unsigned int wait)
 {
-	struct msg_session_read	 m = { 0 };
 	struct session		*s = r->session;
 	unsigned int		 attached = s->holder == r;
 	struct ask		*a = NULL;
 
 	if (wait && (a = orphan_find(s, r->ask, attached)) != NULL)
 		LIST_REMOVE(a, next);
-	if (a == NULL) {
-		a = xcalloc(1, sizeof(*a));
-		a->session = session_ref(s);
-		a->after = r->ask;
-		a->wait = wait;
-		a->attached = attached;
-		(void)str_copy(m.id, s->id, sizeof(m.id));
-		m.after = r->ask;
-		m.wait = wait;
-		m.attached = attached;
-		peer_ask(s->box->runner, MSG_SESSION_READ, &m,
-		    wait ? 0 : T_RUNNER, ask_answered, a);
-	}
+	if (a == NULL)
+		a = ask_new(s, r->ask, wait, attached);
 	a->reader = r;
 	LIST_INSERT_HEAD(&r->asks, a, next);
 	r->ask++;
@@ -322,12 +364,14 @@ reader_new(struct session *s, uint64_t after, int follow, int hold,
 	r->arg = arg;
 	r->told = r->ask = after;
 	r->follow = follow;
+	(void)event_assign(&r->alive, env.base, -1, EV_PERSIST, reader_alive,
+	    r);
 	LIST_INIT(&r->asks);
 	LIST_INSERT_HEAD(&s->readers, r, next);
 	s->nreaders++;
 	if (hold && follow && s->holder == NULL &&
 	    (after == 0 || after == s->held_to))
-		s->holder = r;
+		reader_hold(r);
 	reader_more(r);
 	return r;
 }
@@ -340,6 +384,7 @@ struct feed {
 	const uint8_t	*data;			/* borrowed: caller */
 	size_t		 len, part;		/* left; of them under way */
 	int		 eof;
+	struct event	 again;
 	void		(*done)(void *, enum wb_code, uint64_t,
 			    const char *);
 	void		*arg;
@@ -370,6 +415,7 @@ feed_free(struct feed *f)
 		return;
 	s = f->session;
 	peer_forget(s->box->runner, f);
+	(void)event_del(&f->again);
 	if (s->feed == f)
 		s->feed = NULL;
 	session_unref(s);
@@ -389,12 +435,30 @@ offset_due(const char *detail)
 }
 
 static void
+feed_again(int fd, short what, void *arg)
+{
+	struct feed	*f = arg;
+
+	(void)fd;
+	(void)what;
+	if (f->session->box->runner != NULL)
+		feed_step(f);
+	else
+		feed_over(f, CODE_INTERNAL, f->offset,
+		    "The sandbox's runner went away.");
+}
+
+static void
 feed_taken(void *arg, const struct msg *m)
 {
+	struct timeval	 tv = { 0, FEED_AGAIN_MS * 1000 };
 	struct feed	*f = arg;
 	char		 detail[256];
 
-	if (m == NULL) {
+	if (m != NULL && peer_code(m) == CODE_BUSY) {
+		if (event_add(&f->again, &tv) == -1)
+			fatalx("add timer: out of memory");
+	} else if (m == NULL) {
 		feed_over(f, CODE_INTERNAL, f->offset,
 		    "The sandbox's runner went away.");
 	} else if (m->row->type == MSG_ERROR) {
@@ -449,6 +513,7 @@ feed_new(struct session *s, uint64_t offset, const uint8_t *data, size_t len,
 	f->eof = eof;
 	f->done = done;
 	f->arg = arg;
+	(void)evtimer_assign(&f->again, env.base, feed_again, f);
 	s->feed = f;
 	feed_step(f);
 	return f;

@@ -657,27 +657,44 @@ get_row(void *arg, const struct msg *m)
 	free(g);
 }
 
+/* The newest of this name that is in memory. */
+static struct session *
+session_named(struct box *b, const char *name)
+{
+	struct session	*s;
+
+	LIST_FOREACH(s, &b->sessions, by_box)
+		if (strcmp(s->name, name) == 0)
+			return s;
+	return NULL;
+}
+
 void
-session_get(struct box *b, const char *id,
+session_get(struct box *b, const char *ref,
     void (*fn)(struct session *, enum wb_code, void *), void *arg)
 {
 	struct msg_session_rows	 m = { .limit = 1 };
-	struct session		*s = session_find(b, id);
+	struct session		*s;
 	struct get		*g;
 
+	s = ulid_ok(ref) ? session_find(b, ref) : session_named(b, ref);
 	if (s != NULL) {
 		(void)session_ref(s);
 		fn(s, CODE_NONE, arg);
 		session_unref(s);
 		return;
 	}
+	if (!ulid_ok(ref)) {
+		fn(NULL, CODE_NOT_FOUND, arg);
+		return;
+	}
 	g = xcalloc(1, sizeof(*g));
 	g->box = box_ref(b);
-	(void)str_copy(g->id, id, sizeof(g->id));
+	(void)str_copy(g->id, ref, sizeof(g->id));
 	g->fn = fn;
 	g->arg = arg;
 	(void)str_copy(m.sandbox, b->id, sizeof(m.sandbox));
-	ulid_before(id, m.after);
+	ulid_before(ref, m.after);
 	peer_ask(env.stored, MSG_SESSION_ROWS, &m, T_STORE, get_row, g);
 }
 

@@ -7,6 +7,7 @@
  * unasked is bounded; and that a start finds for each row what is due.
  */
 #include <check.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +111,7 @@ neighbour(void)
 
 /* ---- the path ------------------------------------------------------------------ */
 
-START_TEST(path)
+START_TEST(whole_path)
 {
 	auto_free char	*a = NULL, *b = NULL, *c = NULL, *d = NULL;
 	struct world_box *x;
@@ -485,6 +486,116 @@ START_TEST(unauthorized)
 }
 END_TEST
 
+/* ---- what a client may write ------------------------------------------------------------------------ */
+
+static const char *const	odd[] = {
+	"a", "A", "0", "-", "%00", "%ff", "%2e%2e", "%2f", "good-1%20",
+	"01K8ZZZZZZZZZZZZZZZZZZZZZ", "01K8ZZZZZZZZZZZZZZZZZZZZZZ",
+	"01K8ZZZZZZZZZZZZZZZZZZZZZZZ", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+	"00000000000000000000000000", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+	"01k8zzzzzzzzzzzzzzzzzzzzzz", "01K8ZZZZZZZZ", "%c3%a4", "build",
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+};
+
+static void
+refused(const char *method, const char *path, const char *body)
+{
+	int	st = world_http(&w, method, path, body, NULL);
+
+	ck_assert_msg(st >= 400 && st < 500, "%s %s: %d", method, path, st);
+}
+
+/* No word of a client's ends the process: it becomes 4xx. */
+START_TEST(odd_words)
+{
+	char	p[256];
+	size_t	i;
+
+	ck_assert_int_eq(create("good-1", NULL), 201);
+	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		(void)snprintf(p, sizeof(p), "/v1/sandboxes/%s", odd[i]);
+		refused("GET", p, NULL);
+		refused("DELETE", p, NULL);
+		(void)snprintf(p, sizeof(p), "/v1/sandboxes/%s/exec", odd[i]);
+		refused("POST", p, "{\"argv\":[\"x\"]}");
+		(void)snprintf(p, sizeof(p), "/v1/sandboxes?after=%s",
+		    odd[i]);
+		(void)world_http(&w, "GET", p, NULL, NULL);
+		(void)snprintf(p, sizeof(p),
+		    "/v1/sandboxes/good-1/sessions?after=%s", odd[i]);
+		(void)world_http(&w, "GET", p, NULL, NULL);
+		(void)snprintf(p, sizeof(p),
+		    "/v1/sandboxes/good-1/sessions/%s", odd[i]);
+		refused("GET", p, NULL);
+		(void)snprintf(p, sizeof(p),
+		    "/v1/sandboxes/good-1/sessions/%s/output", odd[i]);
+		refused("GET", p, NULL);
+		(void)snprintf(p, sizeof(p),
+		    "/v1/sandboxes/good-1/sessions/%s/stdin?offset=0",
+		    odd[i]);
+		refused("POST", p, "x");
+		(void)snprintf(p, sizeof(p),
+		    "/v1/sandboxes/good-1/sessions/%s/signal", odd[i]);
+		refused("POST", p, "{\"signal\":9}");
+	}
+	neighbour();
+}
+END_TEST
+
+#define BODY_MAX	(1024 * 1024)
+
+static char	big[BODY_MAX];
+static size_t	big_len;
+
+static void	put(const char *, ...) __attribute__((format(printf, 1, 2)));
+
+static void
+put(const char *fmt, ...)
+{
+	va_list	ap;
+	int	n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(big + big_len, BODY_MAX - big_len, fmt, ap);
+	va_end(ap);
+	ck_assert(n >= 0 && big_len + (size_t)n < BODY_MAX);
+	big_len += (size_t)n;
+}
+
+/* The largest that may be asked for fits every message on its way. */
+START_TEST(largest)
+{
+	int	i;
+
+	ck_assert_int_eq(create("good-1", NULL), 201);
+	big_len = 0;
+	put("{\"argv\":[\"x\"");
+	for (i = 0; i < 1022; i++)
+		put(",\"%032d\"", i);
+	put("],\"env\":{");
+	for (i = 0; i < 256; i++)
+		put("%s\"E%d\":\"%054d\"", i == 0 ? "" : ",", i, i);
+	put("},\"cwd\":\"/%01022d\",\"name\":\"%063d\",\"stdin\":"
+	    "\"%0100000d\"}", 0, 0, 0);
+	ck_assert_int_eq(on("POST", "good-1", "/exec", big, NULL), 200);
+	/* counted in bytes, not in characters */
+	big_len = 0;
+	put("{\"argv\":[\"x\"],\"cwd\":\"/");
+	for (i = 0; i < 600; i++)
+		put("\xc3\xa4");
+	put("\"}");
+	ck_assert_int_eq(on("POST", "good-1", "/exec", big, NULL), 400);
+	big_len = 0;
+	put("{\"argv\":[\"x\",\"");
+	for (i = 0; i < 20000; i++)
+		put("\xc3\xa4");
+	put("\"]}");
+	ck_assert_int_eq(on("POST", "good-1", "/exec", big, NULL), 400);
+	neighbour();
+}
+END_TEST
+
 /* ---- the start ------------------------------------------------------------------------------------- */
 
 static void
@@ -556,7 +667,7 @@ main(void)
 	}
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
-	tcase_add_test(t, path);
+	tcase_add_test(t, whole_path);
 	tcase_add_loop_test(t, unproved_runner, 0,
 	    sizeof(unproved) / sizeof(unproved[0]));
 	tcase_add_loop_test(t, broken_runner, 0,
@@ -579,6 +690,8 @@ main(void)
 	tcase_add_test(t, died);
 	tcase_add_test(t, signalled);
 	tcase_add_test(t, unauthorized);
+	tcase_add_test(t, odd_words);
+	tcase_add_test(t, largest);
 	suite_add_tcase(s, t);
 	tcase_add_checked_fixture(r, setup_rows, teardown);
 	tcase_set_timeout(r, 60);
