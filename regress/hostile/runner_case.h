@@ -50,5 +50,6 @@ TCase	*case_flow(void);
 TCase	*case_small(void);
 TCase	*case_end(void);
 TCase	*case_wb(void);
+TCase	*case_storm(void);
 
 #endif

@@ -23,6 +23,7 @@ main(void)
 	suite_add_tcase(s, case_small());
 	suite_add_tcase(s, case_end());
 	suite_add_tcase(s, case_wb());
+	suite_add_tcase(s, case_storm());
 	r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);
