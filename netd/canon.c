@@ -188,14 +188,12 @@ canon_expr(struct nftnl_expr *e, void *arg)
 void
 canon_rule(struct canon *c, const struct nftnl_rule *r)
 {
-	struct nftnl_rule	*rw;
-
 	add(c, "rule %u %s %s\n", nftnl_rule_get_u32(r, NFTNL_RULE_FAMILY),
 	    str(nftnl_rule_get_str(r, NFTNL_RULE_TABLE)),
 	    str(nftnl_rule_get_str(r, NFTNL_RULE_CHAIN)));
-	/* the library's walk is not const, but changes nothing */
-	memcpy(&rw, &r, sizeof(rw));
-	(void)nftnl_expr_foreach(rw, canon_expr, c);	/* always 0 */
+	/* the library's walk is not const, but changes nothing; always 0 */
+	(void)nftnl_expr_foreach((struct nftnl_rule *)(uintptr_t)r,
+	    canon_expr, c);
 }
 
 const char *

@@ -223,6 +223,7 @@ link_deaths(int fd, void (*dead)(unsigned int k))
 	int			 len;
 
 	for (;;) {
+		memset(&sa, 0, sizeof(sa));
 		salen = sizeof(sa);
 		n = recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT,
 		    (struct sockaddr *)&sa, &salen);

@@ -130,6 +130,32 @@ packet_send(int sock, const void *data, size_t len, const int *fds, size_t n)
 }
 
 /*
+ * What came along; the rest of fds stays as it is.  The kernel's padding may
+ * leave room for one more than was asked for: that one is closed.  0, or -1
+ * when there were too many.
+ */
+static int
+take_fds(struct msghdr *mh, int fds[MAXFDS])
+{
+	struct cmsghdr	*cm = CMSG_FIRSTHDR(mh);
+	size_t		 i, n;
+	int		 fd;
+
+	if (cm == NULL || cm->cmsg_level != SOL_SOCKET ||
+	    cm->cmsg_type != SCM_RIGHTS)
+		return 0;
+	n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	for (i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(fd));
+		if (i < MAXFDS)
+			fds[i] = fd;
+		else
+			fd_close(&fd);
+	}
+	return n > MAXFDS || mh->msg_flags & MSG_CTRUNC ? -1 : 0;
+}
+
+/*
  * Exactly len bytes.  1; 0: would block; -1: errno, ECONNRESET at the end.
  * The descriptors (-1 where there is none) are the caller's in every case.
  */
@@ -140,7 +166,6 @@ packet_recv(int sock, void *data, size_t len, int fds[MAXFDS])
 	struct iovec	 iov = { data, len };
 	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
 	    .msg_control = u.buf, .msg_controllen = sizeof(u.buf) };
-	struct cmsghdr	*cm;
 	ssize_t		 r;
 	size_t		 i;
 
@@ -151,14 +176,13 @@ packet_recv(int sock, void *data, size_t len, int fds[MAXFDS])
 	while (r == -1 && errno == EINTR);
 	if (r == -1)
 		return errno == EAGAIN ? 0 : -1;
-	cm = CMSG_FIRSTHDR(&mh);
-	if (cm != NULL && cm->cmsg_level == SOL_SOCKET &&
-	    cm->cmsg_type == SCM_RIGHTS)
-		memcpy(fds, CMSG_DATA(cm), cm->cmsg_len - CMSG_LEN(0));
-	if (r == (ssize_t)len && !(mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+	if (take_fds(&mh, fds) == -1) {
+		errno = EMFILE;
+		return -1;
+	}
+	if (r == (ssize_t)len && !(mh.msg_flags & MSG_TRUNC))
 		return 1;
-	errno = r == 0 ? ECONNRESET :
-	    mh.msg_flags & MSG_CTRUNC ? EMFILE : EBADMSG;
+	errno = r == 0 ? ECONNRESET : EBADMSG;
 	return -1;
 }
 
@@ -421,7 +445,7 @@ static void	maker_main(int, int) __attribute__((noreturn));
 static void
 maker_loop(const struct stat *u1)
 {
-	struct question	q;
+	struct question	q = { 0, 0 };
 	struct work	w;
 	int		fds[MAXFDS], i;
 
@@ -578,9 +602,11 @@ netns_recv(int fd, struct netns_made *ret)
 	ret->error = a.error;
 	memcpy(ret->step, a.step, sizeof(ret->step));
 	ret->step[sizeof(ret->step) - 1] = '\0';
-	ret->netns = fds[n++];
+	ret->netns = steal_fd(&fds[n++]);
 	for (s = 0; s < NS_NSOCKS; s++)
-		ret->sock[s] = a.have & 1U << s && n < MAXFDS ? fds[n++] : -1;
+		ret->sock[s] = a.have & 1U << s ? steal_fd(&fds[n++]) : -1;
+	for (n = 0; n < MAXFDS; n++)
+		fd_close(&fds[n]);		/* what it did not tell of */
 	if (r != 1)
 		netns_close(ret);
 	return r;

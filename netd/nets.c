@@ -83,12 +83,16 @@ struct asked {
 	struct wait		*adopt;	/* owned; NULL: a new net */
 };
 
-static LIST_HEAD(, net)		 by_id[BUCKETS];
+LIST_HEAD(bucket, net);
+TAILQ_HEAD(pool, net);
+STAILQ_HEAD(questions, asked);
+
+static struct bucket		 by_id[BUCKETS];
 static struct net		*by_k[NET_KMAX + 1];	/* owned */
-static TAILQ_HEAD(, net)	 pool = TAILQ_HEAD_INITIALIZER(pool);
+static struct pool		 pool = TAILQ_HEAD_INITIALIZER(pool);
 static struct waits		 waiting = STAILQ_HEAD_INITIALIZER(waiting);
 static struct waits		 adopting = STAILQ_HEAD_INITIALIZER(adopting);
-static STAILQ_HEAD(, asked)	 asked = STAILQ_HEAD_INITIALIZER(asked);
+static struct questions		 asked = STAILQ_HEAD_INITIALIZER(asked);
 
 static struct {
 	int		 maker, watch, home;	/* owned by netd.c */
