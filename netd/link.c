@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "netd.h"
-#include "none.h"
 #include "xmalloc.h"
 
 #define LO	1		/* its index in every namespace */

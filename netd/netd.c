@@ -6,7 +6,9 @@
  * power is over what it makes inside U1.
  *
  *	netd.c		start, fence, loop, dispatch
- *	nets.c		the networks: their states, the pool, the requests
+ *	requests.c	what privd and apid ask
+ *	nets.c		the networks: their states, what the kernel has
+ *	pool.c		prepared networks, questions to the maker
  *	netns.c		the maker: namespaces, sockets in them, sysctls
  *	link.c		lo, addresses, routes; births and deaths
  *	ruleset.c	what may pass, as netlink batches
@@ -98,7 +100,7 @@ on_go(const struct msg *m)
 	apid.chan.state = S_RUN;
 	if (event_add(apid.in, NULL) == -1)
 		fatalx("event_add");
-	nets_go();
+	pool_go();
 }
 
 /* The permission table was walked by chan_recv(). */

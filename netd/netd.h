@@ -5,15 +5,22 @@
 #ifndef NETD_NETD_H
 #define NETD_NETD_H
 
+#include <sys/queue.h>
+
 #include <stddef.h>
 #include <stdint.h>
 
 #include "chan.h"
 #include "conf.h"
+#include "ulid.h"
 
 #define NET_KMAX	65535	/* k: uids of U1 that name networks, from 1 */
 #define NET_HASHLEN	64	/* hexadecimal digits of a ruleset's hash */
 #define NET_FDS		2	/* descriptors that a box's network holds */
+
+/* The addresses of a network `none'; workbox-network(7). */
+#define NONE_ADDR4	"198.19.255.100"
+#define NONE_ADDR6	"fd00::100"
 
 /* ---- nl.c: netlink ---------------------------------------------------- */
 
@@ -156,6 +163,21 @@ void		 netns_close(struct netns_made *);
 
 struct event_base;
 
+/* See the theory of operation in nets.c. */
+enum net_state { MAKING, POOLED, SEALED, OPEN, CUT, DYING };
+
+struct net {
+	LIST_ENTRY(net)		 hash;	/* by id; SEALED, OPEN, CUT */
+	TAILQ_ENTRY(net)	 pool;	/* POOLED */
+	enum net_state		 state;
+	unsigned int		 k;
+	char			 id[ULID_LEN + 1];
+	int			 netns;	/* owned */
+	int			 ctl;	/* owned; NS_NFT, or NS_ROUTE where
+					 * there is no netfilter */
+};
+TAILQ_HEAD(net_pool, net);
+
 /* What netd opened before its fence; owned by netd.c. */
 struct nets_fds {
 	int		 maker;		/* netns_start() */
@@ -163,11 +185,62 @@ struct nets_fds {
 	int		 home;		/* NETLINK_ROUTE in netd's own netns */
 };
 
+extern struct nets {
+	int		 home;
+	int		 absent;		/* no netfilter */
+	unsigned int	 room;			/* boxes at most */
+	unsigned int	 boxes;			/* SEALED, OPEN, CUT */
+	unsigned int	 sealed, pooled, making;
+	struct net_pool	 pool;			/* POOLED, oldest first */
+} nets;
+
 /* room: boxes at most.  absent: without netfilter. */
 void		 nets_init(struct event_base *, const struct nets_fds *,
 		    int absent, unsigned int room);
+/* A box's net, or NULL. */
+struct net	*net_find(const char *id);
+struct net	*net_by_k(uint64_t k);
+/* Whoever's it is, in whatever state, or NULL. */
+struct net	*net_at(unsigned int k);
+/* MAKING, with this k, which is free (0: the next one; NULL: none left). */
+struct net	*net_new(unsigned int k);
+/* A box's from now on: SEALED, OPEN or CUT. */
+void		 net_own(struct net *, const char *id, enum net_state);
+/* The only way to another state but for net_own() and net_drop(). */
+void		 net_move(struct net *, enum net_state);
+/* Lets go of it; named: the kernel will tell when it is dead. */
+void		 net_drop(struct net *, int named);
+/*
+ * Takes what the maker passed; the first makes it SEALED, the second makes
+ * it `which' where it is not that already.  NULL, or the step that failed
+ * (and was logged); *ret_named is for net_drop().
+ */
+const char	*net_prepare(struct net *, struct netns_made *,
+		    int *ret_named);
+const char	*net_adopt(struct net *, struct netns_made *, enum ruleset,
+		    int *ret_named);
+/* Changes it and reads it back.  NULL, or the step that failed. */
+const char	*net_set(const struct net *, enum ruleset);
+/* Reads what the kernel has.  1: it is `which'; 0: it is not; -1: errno. */
+int		 net_whole(const struct net *, enum ruleset,
+		    char ret_hash[NET_HASHLEN + 1]);
+
+/* ---- pool.c: asking the maker ---------------------------------------------- */
+
+void		 pool_init(struct event_base *, int maker_fd);
 /* The daemons serve: the pool may be filled. */
-void		 nets_go(void);
+void		 pool_go(void);
+/* Answers NET_MAKE, now or when the maker has made one. */
+void		 pool_give(struct chan *, uint32_t rid, const char *id);
+/* Answers NET_ADOPT when the maker has looked at it.  Takes netns. */
+void		 pool_adopt(struct chan *, uint32_t rid, const char *id,
+		    int open, int netns);
+/* Requests that are not answered yet. */
+unsigned int	 pool_waiting(void);
+/* A create made a step, or a net went: see to the pool. */
+void		 pool_stir(int step);
+
+/* ---- requests.c -------------------------------------------------------------- */
 
 /* Handlers; each sends exactly one answer, now or later, on this channel. */
 void		 netd_on_net_make(struct chan *, const struct msg *);

@@ -32,7 +32,6 @@
 #include <string.h>
 
 #include "netd.h"
-#include "none.h"
 
 #define TABLE	"workbox"
 #define LO	1

@@ -281,6 +281,15 @@ START_TEST(drift)
 	ck_assert_uint_eq(status(ID1, &s), MSG_NET_STATUS_IS);
 	ck_assert_uint_eq(s.whole, 0);
 	ck_assert(world_logged(&w, "ruleset is"));
+	/* and a cut works all the same, as does opening again */
+	world_cut(&w, k);
+	ck_assert_int_eq(in_box(netns, probe_dropped), 0);
+	ck_assert_int_eq(world_box_result(world_insider(&w, netns,
+	    probe_add_table, NULL)), 0);
+	world_open(&w, k, NULL);
+	ck_assert_int_eq(in_box(netns, probe_open), 0);
+	ck_assert_uint_eq(status(ID1, &s), MSG_NET_STATUS_IS);
+	ck_assert_uint_eq(s.whole, 1);
 	close(netns);
 }
 END_TEST
@@ -654,6 +663,27 @@ START_TEST(turns)
 }
 END_TEST
 
+/* One id asked for twice at once: one network. */
+START_TEST(twice_at_once)
+{
+	struct msg_net_make	q = { .id = ID1, .network = NETWORK_NONE };
+	struct msg		m;
+	int			i, made = 0;
+
+	for (i = 0; i < 2; i++)
+		ck_assert_int_eq(chan_ask(&w.privd, MSG_NET_MAKE, &q, -1,
+		    NULL), 0);
+	for (i = 0; i < 2; i++) {
+		if (world_next(&w.privd, &m) == MSG_NET_MADE) {
+			close(m.fd);
+			made++;
+		} else
+			ck_assert_uint_eq(m.body.error.code, CODE_EXISTS);
+	}
+	ck_assert_int_eq(made, 1);
+}
+END_TEST
+
 /* All asked for at once, none answered before: each gets its own. */
 START_TEST(burst)
 {
@@ -782,6 +812,7 @@ main(void)
 	tcase_add_test(with, adopt_strangers);
 	tcase_add_test(with, two_hundred);
 	tcase_add_test(with, turns);
+	tcase_add_test(with, twice_at_once);
 	tcase_add_test(with, burst);
 	tcase_add_test(with, descriptor_limit);
 	if (world_netfilter())

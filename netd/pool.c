@@ -1,0 +1,384 @@
+/*
+ * pool.c: networks that are prepared before they are wanted, and the
+ * questions to the maker.
+ *
+ * The maker answers in the order of the questions, of which only a few are
+ * under way (the kernel counts and bounds descriptors on their way); `asked'
+ * remembers what each one was.  A new network goes to the NET_MAKE that
+ * waits longest, else into the pool.
+ *
+ * The pool is filled while no box is on its way between NET_MAKE and
+ * NET_OPEN, so that preparing never delays a create; a create that finds
+ * the pool empty has one made at once.
+ *
+ * Must never: hand out what is not sealed and was not read back.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "netd.h"
+#include "xmalloc.h"
+
+#define POOL		4	/* prepared nets */
+#define REFILL_MS	4	/* after the last NET_OPEN: the proof follows */
+#define STUCK_MS	250	/* a create that takes longer does not hinder */
+#define RETRY_MS	2000	/* after a net could not be made */
+
+/* A request that waits for the maker. */
+struct wait {
+	STAILQ_ENTRY(wait)	 next;
+	struct chan		*chan;	/* borrowed: netd.c */
+	uint32_t		 rid;
+	char			 id[ULID_LEN + 1];
+	int			 netns;	/* owned; NET_ADOPT, else -1 */
+	int			 open;	/* NET_ADOPT */
+};
+STAILQ_HEAD(waits, wait);
+
+/* A question that the maker has not answered yet. */
+struct asked {
+	STAILQ_ENTRY(asked)	 next;
+	struct wait		*adopt;	/* owned; NULL: a new net */
+};
+STAILQ_HEAD(questions, asked);
+
+static struct waits		 waiting = STAILQ_HEAD_INITIALIZER(waiting);
+static struct waits		 adopting = STAILQ_HEAD_INITIALIZER(adopting);
+static struct questions		 asked = STAILQ_HEAD_INITIALIZER(asked);
+
+static struct {
+	int		 maker;			/* borrowed: netd.c */
+	struct event	*timer;			/* owned */
+	int		 going;			/* DAEMON_GO came */
+	unsigned int	 nwaiting;		/* NET_MAKE */
+	unsigned int	 nadopting;		/* asked or not */
+	unsigned int	 nasked;
+	uint64_t	 hold_ms;		/* no filling before */
+	uint64_t	 moved_ms;		/* a create's last step */
+} pool;
+
+/* ---- asking the maker ------------------------------------------------------ */
+
+static void
+wait_free(struct wait *w)
+{
+	fd_close(&w->netns);
+	free(w);
+}
+
+static struct wait *
+wait_new(struct chan *c, uint32_t rid, const char *id)
+{
+	struct wait	*w = xcalloc(1, sizeof(*w));
+
+	w->chan = c;
+	w->rid = rid;
+	w->netns = -1;
+	(void)str_copy(w->id, id, sizeof(w->id));	/* was bounded */
+	return w;
+}
+
+/* The longest waiting of a queue, or NULL. */
+static struct wait *
+wait_take(struct waits *q)
+{
+	struct wait	*w = STAILQ_FIRST(q);
+
+	if (w != NULL)
+		STAILQ_REMOVE_HEAD(q, next);
+	return w;
+}
+
+static unsigned int
+sockets_wanted(void)
+{
+	return 1U << NS_ROUTE | (nets.absent ? 0U : 1U << NS_NFT);
+}
+
+static void
+maker_ask(struct wait *adopt, unsigned int k)
+{
+	struct asked	*a = xcalloc(1, sizeof(*a));
+
+	if (netns_ask(pool.maker, k, sockets_wanted(),
+	    adopt != NULL ? adopt->netns : -1) == -1)
+		fatal("ask the maker");	/* NETNS_INFLIGHT leaves room */
+	a->adopt = adopt;
+	STAILQ_INSERT_TAIL(&asked, a, next);
+	pool.nasked++;
+}
+
+static int
+make_one(void)
+{
+	struct net	*n = net_new(0);
+
+	if (n == NULL)
+		return -1;
+	maker_ask(NULL, n->k);
+	return 0;
+}
+
+/* Asks for all that is waited for, as far as questions may be under way. */
+static void
+pump(void)
+{
+	struct wait	*w;
+
+	while (pool.nasked < NETNS_INFLIGHT &&
+	    (w = wait_take(&adopting)) != NULL)
+		maker_ask(w, 0);
+	while (pool.nasked < NETNS_INFLIGHT && nets.making < pool.nwaiting) {
+		if (make_one() == 0)
+			continue;
+		w = wait_take(&waiting);
+		pool.nwaiting--;
+		netd_sent(w->chan, chan_error(w->chan, w->rid,
+		    CODE_NO_SPACE_FOR_BOX, "no number left for a network"));
+		wait_free(w);
+	}
+}
+
+static void
+refill_at(uint64_t ms)
+{
+	struct timeval	tv = { (time_t)(ms / 1000),
+			    (suseconds_t)(ms % 1000 * 1000) };
+
+	(void)event_add(pool.timer, &tv);	/* memory: next time */
+}
+
+/* One net at a time, when nothing else is to do; its answer leads here. */
+static void
+refill(void)
+{
+	uint64_t	now = mono_ms();
+
+	if (!pool.going || pool.nwaiting != 0 || pool.nadopting != 0 ||
+	    nets.making != 0 || nets.pooled >= POOL)
+		return;
+	if (now < pool.hold_ms)
+		refill_at(pool.hold_ms - now);
+	else if (nets.sealed != 0 && now < pool.moved_ms + STUCK_MS)
+		refill_at(pool.moved_ms + STUCK_MS - now);
+	else if (now < pool.moved_ms + REFILL_MS)
+		refill_at(pool.moved_ms + REFILL_MS - now);
+	else if (make_one() == -1)
+		refill_at(RETRY_MS);
+}
+
+static void
+on_refill(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	refill();
+}
+
+/* Hands a prepared net to a box. */
+static void
+net_give(struct net *n, struct chan *c, uint32_t rid, const char *id)
+{
+	struct msg_net_made	m = { .k = n->k };
+	int			fd = fcntl(n->netns, F_DUPFD_CLOEXEC, 0);
+
+	if (fd == -1) {
+		log_warn("network %u: duplicate descriptor", n->k);
+		net_drop(n, 1);
+		netd_sent(c, chan_error(c, rid, CODE_NO_SPACE_FOR_BOX,
+		    "no descriptors left for networks"));
+		return;
+	}
+	net_own(n, id, SEALED);
+	pool.moved_ms = mono_ms();
+	(void)str_copy(m.ruleset, ruleset_hash(RULESET_SEALED),
+	    sizeof(m.ruleset));
+	netd_sent(c, chan_send(c, MSG_NET_MADE, rid, &m, fd));
+}
+
+/* ---- the maker's answers ----------------------------------------------------- */
+
+/* The NET_MAKE that waits longest, unless its box got a net meanwhile. */
+static struct wait *
+next_waiting(void)
+{
+	struct wait	*w;
+
+	while ((w = wait_take(&waiting)) != NULL) {
+		pool.nwaiting--;
+		if (net_find(w->id) == NULL)
+			return w;
+		netd_sent(w->chan, chan_error(w->chan, w->rid, CODE_EXISTS,
+		    "the box has a network"));
+		wait_free(w);
+	}
+	return NULL;
+}
+
+static void
+made_new(struct netns_made *m)
+{
+	struct net	*n = net_at(m->k);
+	struct wait	*w = next_waiting();
+	const char	*step = m->step;
+	int		 named = 0;
+
+	if (n == NULL || n->state != MAKING)
+		fatalx("the maker answers what nobody asked");
+	if (m->error == 0)
+		step = net_prepare(n, m, &named);
+	else
+		log_warnx("make network namespace: %s: %s", m->step,
+		    strerror(m->error));
+	if (m->error == 0 && step == NULL && w != NULL) {
+		net_give(n, w->chan, w->rid, w->id);
+	} else if (m->error == 0 && step == NULL) {
+		net_move(n, POOLED);
+	} else {
+		net_drop(n, named);
+		pool.hold_ms = mono_ms() + RETRY_MS;
+		if (w != NULL)
+			netd_sent(w->chan, chan_error(w->chan, w->rid,
+			    CODE_CREATE_FAILED, "network namespace: %s",
+			    step));
+	}
+	if (w != NULL)
+		wait_free(w);
+}
+
+static void
+made_adopted(struct netns_made *m, struct wait *w)
+{
+	struct msg_net_opened	 o = { .k = m->k };
+	enum ruleset		 which = w->open ? RULESET_NONE :
+				    RULESET_SEALED;
+	const char		*step;
+	struct net		*n;
+	int			 named = 0;
+
+	if (m->error != 0) {
+		log_warnx("adopt network of %s: %s: %s", w->id, m->step,
+		    strerror(m->error));
+		netd_sent(w->chan, chan_error(w->chan, w->rid,
+		    m->error == EPERM ? CODE_BAD_REQUEST : CODE_INTERNAL,
+		    "network namespace: %s", m->step));
+		return;
+	}
+	if (net_find(w->id) != NULL || net_at(m->k) != NULL) {
+		log_warnx("adopt network of %s: %u is in use", w->id, m->k);
+		netd_sent(w->chan, chan_error(w->chan, w->rid, CODE_EXISTS,
+		    "network %u is in use", m->k));
+		return;
+	}
+	n = net_new(m->k);
+	if ((step = net_adopt(n, m, which, &named)) != NULL) {
+		net_drop(n, named);
+		netd_sent(w->chan, chan_error(w->chan, w->rid,
+		    CODE_INTERNAL, "network namespace: %s", step));
+		return;
+	}
+	net_own(n, w->id, w->open ? OPEN : CUT);
+	(void)str_copy(o.ruleset, ruleset_hash(which), sizeof(o.ruleset));
+	netd_sent(w->chan, chan_send(w->chan, MSG_NET_OPENED, w->rid, &o,
+	    -1));
+}
+
+static void
+on_maker(evutil_socket_t fd, short what, void *arg)
+{
+	struct netns_made	 m;
+	struct asked		*a;
+	int			 r;
+
+	(void)what;
+	(void)arg;
+	while ((r = netns_recv(fd, &m)) == 1) {
+		if ((a = STAILQ_FIRST(&asked)) == NULL)
+			fatalx("the maker answers what nobody asked");
+		STAILQ_REMOVE_HEAD(&asked, next);
+		pool.nasked--;
+		if (a->adopt != NULL) {
+			pool.nadopting--;
+			made_adopted(&m, a->adopt);
+			wait_free(a->adopt);
+		} else
+			made_new(&m);
+		free(a);
+		netns_close(&m);
+		pump();
+		refill();
+	}
+	if (r == -1)
+		fatal("the maker is gone");
+}
+
+/* ---- requests that may have to wait ----------------------------------------- */
+
+void
+pool_give(struct chan *c, uint32_t rid, const char *id)
+{
+	struct net	*n = TAILQ_FIRST(&nets.pool);
+	struct wait	*w;
+
+	if (n != NULL) {
+		net_give(n, c, rid, id);
+		refill();
+		return;
+	}
+	w = wait_new(c, rid, id);
+	STAILQ_INSERT_TAIL(&waiting, w, next);
+	pool.nwaiting++;
+	pump();
+}
+
+void
+pool_adopt(struct chan *c, uint32_t rid, const char *id, int open, int netns)
+{
+	struct wait	*w = wait_new(c, rid, id);
+
+	w->open = open;
+	w->netns = netns;
+	STAILQ_INSERT_TAIL(&adopting, w, next);
+	pool.nadopting++;
+	pump();
+}
+
+unsigned int
+pool_waiting(void)
+{
+	return pool.nwaiting + pool.nadopting;
+}
+
+void
+pool_stir(int step)
+{
+	if (step)
+		pool.moved_ms = mono_ms();
+	refill();
+}
+
+void
+pool_init(struct event_base *base, int maker_fd)
+{
+	struct event	*ev;
+
+	pool.maker = maker_fd;
+	pool.timer = event_new(base, -1, 0, on_refill, NULL);
+	ev = event_new(base, maker_fd, EV_READ | EV_PERSIST, on_maker, NULL);
+	if (pool.timer == NULL || ev == NULL || event_add(ev, NULL) == -1)
+		fatalx("event_add");
+}
+
+void
+pool_go(void)
+{
+	pool.going = 1;
+	/* adoptions come first: see NET_ADOPT in proto.def */
+	pool.moved_ms = mono_ms();
+	refill_at(STUCK_MS);
+}

@@ -1,0 +1,136 @@
+/*
+ * requests.c: what privd and apid ask of netd.
+ *
+ * Safe if the asker is hostile: privd is trusted with every network; apid
+ * may only ask how one is.  The numbers and ids of a message name what nets.c
+ * holds, or nothing.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "log.h"
+#include "netd.h"
+#include "xmalloc.h"
+
+static int
+is_full(struct chan *c, const struct msg *m)
+{
+	if (nets.boxes + pool_waiting() < nets.room)
+		return 0;
+	netd_sent(c, chan_error(c, m->rid, CODE_NO_SPACE_FOR_BOX,
+	    "%u networks are the most", nets.room));
+	return 1;
+}
+
+static int
+is_none(struct chan *c, const struct msg *m, uint64_t network)
+{
+	if (network == NETWORK_NONE)
+		return 1;
+	netd_sent(c, chan_error(c, m->rid, CODE_NETWORK_UNSUPPORTED,
+	    "network %s is not there yet: use none",
+	    network_name((unsigned int)network)));
+	return 0;
+}
+
+void
+netd_on_net_make(struct chan *c, const struct msg *m)
+{
+	const struct msg_net_make	*b = &m->body.net_make;
+
+	if (!is_none(c, m, b->network) || is_full(c, m))
+		return;
+	if (net_find(b->id) != NULL)
+		netd_sent(c, chan_error(c, m->rid, CODE_EXISTS,
+		    "the box has a network"));
+	else
+		pool_give(c, m->rid, b->id);
+}
+
+/* Answers NET_OPEN and NET_CUT after the change, or with what failed. */
+static const char *
+set_state(struct chan *c, const struct msg *m, uint64_t k,
+    enum ruleset which, enum net_state to)
+{
+	struct net	*n = net_by_k(k);
+	const char	*step;
+
+	if (n == NULL) {
+		netd_sent(c, chan_error(c, m->rid, CODE_NOT_FOUND,
+		    "network %u is nobody's", (unsigned int)k));
+		return "";
+	}
+	if ((step = net_set(n, which)) != NULL) {
+		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
+		    "network %u: %s", n->k, step));
+		return step;
+	}
+	net_move(n, to);
+	pool_stir(1);
+	return NULL;
+}
+
+void
+netd_on_net_open(struct chan *c, const struct msg *m)
+{
+	struct msg_net_opened	o = { .k = m->body.net_open.k };
+
+	if (set_state(c, m, o.k, RULESET_NONE, OPEN) != NULL)
+		return;
+	(void)str_copy(o.ruleset, ruleset_hash(RULESET_NONE),
+	    sizeof(o.ruleset));
+	netd_sent(c, chan_send(c, MSG_NET_OPENED, m->rid, &o, -1));
+}
+
+void
+netd_on_net_cut(struct chan *c, const struct msg *m)
+{
+	if (set_state(c, m, m->body.net_cut.k, RULESET_SEALED, CUT) == NULL)
+		netd_sent(c, chan_ok(c, m->rid));
+}
+
+/* Said twice, or of what never was, it is as done as it can be. */
+void
+netd_on_net_free(struct chan *c, const struct msg *m)
+{
+	struct net	*n = net_by_k(m->body.net_free.k);
+
+	if (n != NULL)
+		net_drop(n, 1);
+	netd_sent(c, chan_ok(c, m->rid));
+	pool_stir(0);
+}
+
+void
+netd_on_net_adopt(struct chan *c, struct msg *m)
+{
+	const struct msg_net_adopt	*b = &m->body.net_adopt;
+
+	if (is_none(c, m, b->network) && !is_full(c, m))
+		pool_adopt(c, m->rid, b->id, b->open != 0, steal_fd(&m->fd));
+}
+
+void
+netd_on_net_status(struct chan *c, const struct msg *m)
+{
+	struct msg_net_status_is	 s = { 0 };
+	struct net			*n;
+	int				 r;
+
+	if ((n = net_find(m->body.net_status.id)) == NULL) {
+		netd_sent(c, chan_error(c, m->rid, CODE_NOT_FOUND,
+		    "the box has no network"));
+		return;
+	}
+	r = net_whole(n, n->state == OPEN ? RULESET_NONE : RULESET_SEALED,
+	    s.ruleset);
+	if (r == -1) {
+		log_warn("network %u: read ruleset", n->k);
+		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
+		    "read ruleset: %s", strerror(errno)));
+		return;
+	}
+	s.state = n->state == OPEN ? 1 : n->state == CUT ? 2 : 0;
+	s.whole = r == 1;
+	netd_sent(c, chan_send(c, MSG_NET_STATUS_IS, m->rid, &s, -1));
+}
