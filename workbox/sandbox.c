@@ -288,15 +288,27 @@ rm_main(const struct args *a)
 
 /* ---- proof --------------------------------------------------------------------- */
 
-static const char *
-value(const json_t *fact, const char *key, char *buf, size_t size)
+#define CELL_MAX	64		/* mounts are long: JSON has them whole */
+
+/* One value of a fact; long ones are cut, to the end of their line at most. */
+static void
+value(const json_t *fact, const char *key, char ret[CELL_MAX + 4])
 {
 	const json_t	*v = json_object_get(fact, key);
+	const char	*s;
+	size_t		 n;
 
-	if (!json_is_integer(v))
-		return json_str(fact, key);
-	(void)snprintf(buf, size, "%lld", (long long)json_integer_value(v));
-	return buf;
+	if (json_is_integer(v)) {
+		(void)snprintf(ret, CELL_MAX, "%lld",
+		    (long long)json_integer_value(v));
+		return;
+	}
+	s = json_str(fact, key);
+	n = strcspn(s, "\n");
+	if (n > CELL_MAX)
+		n = CELL_MAX;
+	(void)snprintf(ret, CELL_MAX + 4, "%.*s%s", (int)n, s,
+	    s[n] != '\0' ? "..." : "");
 }
 
 static void
@@ -306,15 +318,17 @@ proof_table(const json_t *proof)
 	    "runner" };
 	const json_t			*facts, *f;
 	struct table			 t;
-	char				 buf[24];
+	char				 cell[CELL_MAX + 4];
 	size_t				 i, k;
 
 	facts = json_object_get(proof, "facts");
 	table_init(&t, 4, "FIELD", "ASKED", "HOST SAW", "RUNNER SAID");
 	for (i = 0; i < json_array_size(facts); i++) {
 		f = json_array_get(facts, i);
-		for (k = 0; k < sizeof keys / sizeof keys[0]; k++)
-			table_add(&t, value(f, keys[k], buf, sizeof buf));
+		for (k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+			value(f, keys[k], cell);
+			table_add(&t, cell);
+		}
 	}
 	table_print(&t, stdout);
 }

@@ -166,7 +166,12 @@ session_spec(const struct args *a)
 	if (json_object_size(env) > 0)
 		json_object_set(body, "env", env);
 	json_decref(env);
-	if ((s = args_get(a, "cwd")) != NULL &&
+	if ((s = args_get(a, "cwd")) != NULL && *s != '/') {
+		(void)fail("--cwd: expected an absolute directory, not \"%s\"",
+		    s);
+		goto bad;
+	}
+	if (s != NULL &&
 	    json_object_set_new(body, "cwd", json_string(s)) == -1) {
 		(void)fail("--cwd: expected UTF-8");
 		goto bad;

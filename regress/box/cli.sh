@@ -1,0 +1,211 @@
+#!/bin/sh
+# cli.sh: the command line against a running server: what it prints, what it
+# exits with, what it refuses, and that no byte is lost on the way.
+. "$(dirname "$0")/lib.sh"
+box_serve
+wb() { "$WB_BIN" sandbox "$@"; }
+json() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
+
+# ---- what is refused before anything is asked
+no "an unknown command" 125 "$WB_BIN" frobnicate
+like "is named" "$out" 'no command "frobnicate"'
+no "an unknown option" 125 "$WB_BIN" sandbox list --nope
+like "is named" "$out" '^workbox sandbox list: unknown option --nope'
+no "an option without its argument" 125 "$WB_BIN" sandbox create --name
+like "says what it expects" "$out" '--name expects NAME'
+no "an option given twice" 125 wb create --name a --name b
+no "an argument for a flag" 125 wb create --no-wait=1
+no "too few operands" 125 wb wait x
+no "too many operands" 125 wb inspect x y
+no "exec without a command" 125 wb exec x
+no "options of a command without --" 125 wb exec x ls -la
+like "are explained" "$out" 'put -- before the command'
+no "bad numbers" 125 wb create --memory lots
+like "are named with what was expected" "$out" '^workbox sandbox create: --memory: expected bytes'
+no "bad pairs" 125 wb create --label novalue
+no "a bad time limit" 125 wb exec x --timeout -1 -- true
+no "a relative directory" 125 wb exec x --cwd tmp -- true
+no "a bad server" 125 wb list --server ftp://localhost
+no "a server that is not there" 125 wb list --server "unix:$work/nothing"
+like "is named" "$out" "unix:$work/nothing"
+no "a key file that is not there" 125 wb list --token-file "$work/nothing"
+(WORKBOX_TOKEN=wrongwrongwrongwrong; export WORKBOX_TOKEN; wb list) >/dev/null 2>&1
+is "a wrong key is refused" $? 125
+
+# ---- help
+"$WB_BIN" --help >"$work/help"
+bad=
+for c in $(sed -n 's/^  \([a-z].*\)/\1/p' "$work/help" | cut -c1-20 | tr ' ' _); do
+	set -- $(echo "$c" | tr _ ' ')
+	case "$1" in sandbox|rootfs|runtime|events) c="$1 $2" ;; *) c=$1 ;; esac
+	"$WB_BIN" $c --help | grep -q "^usage: workbox $c" || bad="$bad [$c]"
+done
+is "every command has --help" "$bad" ''
+is "help names the commands" "$(grep -c '^  ' "$work/help")" "$("$WB_BIN" help | grep -c '^  ')"
+like "version" "$("$WB_BIN" version)" '^server .* at http'
+
+# ---- sandboxes
+no "a network must be chosen" 125 wb create --name x
+like "and it says what to write" "$out" 'network.*none'
+out=$(wb create --name cli --network none --memory 256M --cpus 0.5 --pids 200 --label a=b --label c=d=e --env 'GREETING=good day')
+is "create prints the sandbox" "$(printf '%s' "$out" | json state)" READY
+id=$(printf '%s' "$out" | json id)
+like "with its id" "$id" '^[0-9A-Z]{26}$'
+like "its memory" "$out" '"memoryBytes": 268435456'
+like "its label" "$out" '"c": "d=e"'
+no "its name is taken" 125 wb create --name cli --network none
+like "which is said in one line" "$(printf '%s\n' "$out" | wc -l) $out" '^1 .*name.*name-taken'
+is "inspect by name" "$(wb inspect cli | json id)" "$id"
+is "inspect by the id's beginning" "$(wb inspect "$(echo "$id" | cut -c1-14)" | json name)" cli
+no "inspect of nothing" 125 wb inspect nothing
+no "inspect cannot leave its path" 125 wb inspect ../../healthz
+like "the list" "$(wb list)" "^cli  *$id  *READY  *HEALTHY  *minimal  *none  *20"
+like "its head" "$(wb ls | head -n 1)" '^NAME +ID +STATE +HEALTH +ROOTFS +NETWORK +CREATED$'
+is "the list by label" "$(wb list --label a=b --format json | json name)" cli
+is "the list by another label" "$(wb list --label a=x --format json | json name)" ''
+is "the list by state" "$(wb list --state STOPPED | wc -l)" 1
+like "the proof" "$(wb proof cli)" '^seccompFilters +- +2 +2'
+like "the proof as JSON" "$(wb proof cli --format json)" '"verdict": "verified"'
+
+# ---- exec
+is "output" "$(wb exec cli -- echo hello)" hello
+is "output without --" "$(wb exec cli echo hello)" hello
+is "standard error stays apart" "$(wb exec cli -- sh -c 'echo out; echo err >&2' 2>/dev/null)" out
+is "and is there" "$(wb exec cli -- sh -c 'echo out; echo err >&2' 2>&1 >/dev/null)" err
+is "the sandbox's environment" "$(wb exec cli -- sh -c 'echo $GREETING')" 'good day'
+is "the session's environment" "$(wb exec cli --env 'A=b c' --env GREETING=hi -- sh -c 'echo $A $GREETING')" 'b c hi'
+is "the directory" "$(wb exec cli --cwd /tmp -- pwd)" /tmp
+is "wb is there" "$(wb exec cli -- wb run -- echo inner)" inner
+no "the exit code" 42 wb exec cli -- sh -c 'exit 42'
+no "a signal" 137 wb exec cli -- sh -c 'kill -9 $$'
+no "a command that is not there" 127 wb exec cli -- nosuchcommand
+no "one that cannot run" 126 wb exec cli -- /etc/passwd
+no "a directory that is not there" 125 wb exec cli --cwd /nowhere -- true
+no "a sandbox that is not there" 125 wb exec nothing -- true
+wb exec cli --timeout 0.3 -- sleep 60 >/dev/null 2>"$work/err"
+r=$?
+[ $r -gt 128 ] && pass "the time limit ends it ($r)" || fail "time limit" "exit $r"
+like "and is told" "$(cat "$work/err")" timeout
+
+# ---- input
+is "short input" "$(echo hi | wb exec cli -- cat)" hi
+is "no input" "$(wb exec cli -- cat </dev/null)" ''
+is "no input by option" "$(echo hi | wb exec cli -n -- cat)" ''
+is "input that is not text" "$(printf '\000\377' | wb exec cli -- od -An -tx1 | tr -d ' ')" 00ff
+head -c 3000000 /dev/urandom >"$work/random"
+want=$(sha256sum <"$work/random")
+is "3 MB from a file and back" "$(wb exec cli -- cat <"$work/random" | sha256sum)" "$want"
+is "3 MB from a pipe and back" "$(cat "$work/random" | wb exec cli -- cat | sha256sum)" "$want"
+is "3 MB counted there" "$(wb exec cli -- sha256sum <"$work/random")" "$want"
+no "a command that does not read" 4 sh -c "\"$WB_BIN\" sandbox exec cli -- sh -c 'exit 4' <'$work/random'"
+is "input while the command runs" "$( (echo one; await test -s "$work/echoed"; echo two) | wb exec cli -- cat | tee "$work/echoed" | tr '\n' ' ')" 'one two '
+
+# ---- output that is not read, readers that go
+wb exec cli -- yes | head -n 1 >/dev/null
+is "the reader's end ends the command" "$(wb exec cli -- sh -c 'pidof yes || echo none')" none
+
+# ---- signals
+"$WB_BIN" sandbox exec cli -- sh -c 'trap "echo caught; exit 9" TERM; echo up; while :; do sleep 0.05; done' >"$work/sig" 2>&1 </dev/null &
+p=$!
+await grep -q up "$work/sig"
+kill -TERM $p
+wait $p
+is "SIGTERM is passed on" "$? $(tail -n 1 "$work/sig")" '9 caught'
+"$WB_BIN" sandbox exec cli -- sh -c 'trap "" TERM; echo up; sleep 30' >"$work/sig" 2>&1 </dev/null &
+p=$!
+await grep -q up "$work/sig"
+kill -TERM $p
+kill -TERM $p 2>/dev/null
+tries=0
+while kill -0 $p 2>/dev/null && [ $tries -lt 200 ]; do
+	tries=$((tries + 1))
+	kill -TERM $p 2>/dev/null
+	sleep 0.05	# the pace of asking
+done
+wait $p
+is "a second one leaves the command running" "$?" 143
+like "and says so" "$(cat "$work/sig")" 'left running: session [0-9A-Z]{26} of cli'
+like "it runs" "$(wb exec cli -- pidof sleep)" '^[0-9]+$'
+
+# ---- run, wait, logs
+out=$(wb run cli --name count -- sh -c 'seq 50000; echo done >&2; exit 3')
+like "run prints the session" "$out" '^\{"sessionId": "[0-9A-Z]{26}"\}$'
+sid=$(printf '%s' "$out" | json sessionId)
+wb wait cli "$sid" >"$work/session"
+is "wait exits with its code" "$?" 3
+is "and prints it" "$(json state <"$work/session")" ended
+is "logs: standard output" "$(wb logs cli "$sid" 2>/dev/null | sha256sum)" "$(seq 50000 | sha256sum)"
+is "logs: standard error" "$(wb logs cli "$sid" 2>&1 >/dev/null)" 'done'
+is "logs --follow ends" "$(wb logs cli "$sid" --follow 2>/dev/null | sha256sum)" "$(seq 50000 | sha256sum)"
+no "logs of no session" 125 wb logs cli 00000000000000000000000000
+no "logs of no session's name" 125 wb logs cli nosession
+is "no daemon has ended by it" "$(grep -c 'has closed its channel' "$work/serve.log")" 0
+
+# ---- the daemons go, the command line stays
+p=$(box_pid apid) || p=
+if [ -n "$p" ]; then
+	wb exec cli -- sh -c 'i=0; while [ $i -lt 300 ]; do echo $i; i=$((i + 1)); sleep 0.01; done; exit 5' >"$work/over" 2>"$work/err" </dev/null &
+	e=$!
+	await test -s "$work/over"
+	kill -KILL "$p"
+	wait $e
+	is "exec over a restart of apid: its code" "$?" 5
+	is "and every line once" "$(sha256sum <"$work/over")" "$(seq 0 299 | sha256sum)"
+else
+	skip "exec over a restart: apid was not found"
+fi
+
+# ---- the record
+"$WB_BIN" events export >"$work/events"
+is "records are numbered from 1" "$(sed -n '1s/^{"seq":\([0-9]*\),.*/\1/p' "$work/events")" 1
+is "without a gap" "$(sed -n '$s/^{"seq":\([0-9]*\),.*/\1/p' "$work/events")" "$(wc -l <"$work/events")"
+is "export --after and --limit" "$("$WB_BIN" events export --after 1 --limit 2 | cut -c1-9 | tr '\n' ' ')" '{"seq":2, {"seq":3, '
+"$WB_BIN" events tail --after "$(wc -l <"$work/events")" >"$work/tail" 2>&1 &
+t=$!
+wb create --name other --network none >/dev/null
+await grep -q '"sandbox.created"' "$work/tail" && pass "tail tells what is new" || fail "tail" "$(cat "$work/tail")"
+kill $t
+wait $t 2>/dev/null
+
+# ---- rm
+no "rm of one that is not there" 125 wb rm nothing
+ok "rm of two" wb rm --grace 0 cli other
+is "none is left" "$(wb list | wc -l)" 1
+
+# ---- the host's side
+S=$WB_STATE
+no "the name default" 125 "$WB_BIN" rootfs build minimal --name default --state "$S"
+no "a kind that is not there" 125 "$WB_BIN" rootfs build suse --state "$S"
+no "a name that is taken" 125 "$WB_BIN" rootfs build minimal --state "$S"
+ok "build under a name" "$WB_BIN" rootfs build minimal --name second --state "$S"
+like "the first stays the default" "$("$WB_BIN" rootfs list --state "$S")" '^minimal +yes'
+ok "another default" "$WB_BIN" rootfs default second --state "$S"
+is "which is a link" "$(readlink "$S/rootfs/default")" second
+wb create --name third --network none >/dev/null
+no "one that is used stays" 125 "$WB_BIN" rootfs rm second --state "$S"
+like "and its user is named" "$out" third
+wb rm --grace 0 third
+await "$WB_BIN" rootfs rm second --state "$S" && pass "rm of one that is not" || fail "rootfs rm"
+is "no default is left" "$(readlink "$S/rootfs/default")" ''
+is "nothing half-built is left" "$(ls -A "$S/rootfs")" minimal
+mkdir "$S/rootfs/.build-deadbeef"
+ok "default" "$WB_BIN" rootfs default minimal --state "$S"
+ok "a build" "$WB_BIN" rootfs build minimal --name more --state "$S"
+is "sweeps what an interrupted one left" "$(ls -A "$S/rootfs" | tr '\n' ' ')" 'default minimal more '
+(cd "$S/runtime" && sha256sum -c --quiet SHA256SUMS) && pass "the runtime's checksums" || fail "SHA256SUMS"
+ok "runtime install again" "$WB_BIN" runtime install --state "$S"
+is "leaves nothing but its own" "$(ls -A "$S/runtime" | tr '\n' ' ')" 'SHA256SUMS runner wb '
+out=$("$WB_BIN" doctor --state "$S" --config "$work/workbox.conf")
+is "doctor finds nothing to mend" "$?" 0
+like "and says what it tried" "$out" '^ok +overlay: '
+like "doctor as JSON" "$("$WB_BIN" doctor --format json --state "$S" --config "$work/workbox.conf")" '"name": "cgroup"'
+like "doctor --calls" "$("$WB_BIN" doctor --calls | tail -n 1)" '^[0-9]+ allowed, [0-9]+ EPERM'
+rm "$S/runtime/wb"
+like "a runtime that is not whole" "$("$WB_BIN" doctor --state "$S" --config "$work/workbox.conf")" '^warn runtime: '
+no "a second server on this state" 1 "$WB_BIN" serve --config "$work/workbox.conf"
+like "is refused by name" "$out" "in use by another server"
+ok "serve -n" "$WB_BIN" serve -n --config "$work/workbox.conf"
+echo 'nonsense = 1' >>"$work/workbox.conf"
+no "serve -n with a wrong word" 125 "$WB_BIN" serve -n --config "$work/workbox.conf"
+like "tells its line" "$out" "workbox.conf:[0-9]+: .*nonsense"
+box_done
