@@ -47,7 +47,7 @@ struct exec {
 
 static char	line[GAP_MAX + LINE_MAX_BYTES];	/* one thread, one at a time */
 
-/* ---- life -------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------- */
 
 static void
 exec_free(struct exec *e)
@@ -93,7 +93,7 @@ exec_gone(struct http_req *r, enum http_gone why, void *arg)
 	    "The connection was closed; the command goes on.");
 }
 
-/* ---- output ---------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------- */
 
 static void
 append(struct collect *c, const void *data, size_t n)
@@ -262,7 +262,7 @@ exec_ended(struct session_wait *w, struct session *s)
 	exec_maybe_over(e);
 }
 
-/* ---- start -------------------------------------------------------------------------- */
+/* ---- start -------------------------------------------------------- */
 
 static void
 exec_sent(struct session *s, void *arg)
@@ -331,7 +331,7 @@ api_exec(struct http_req *r)
 	api_spec_free(&sp);
 }
 
-/* ---- output of any session -------------------------------------------------------------- */
+/* ---- output of any session ---------------------------------------- */
 
 struct tail {
 	struct http_req		*req;

@@ -20,7 +20,7 @@
 #define LIST_LIMIT	100
 #define GRACE_S		10
 
-/* ---- create ------------------------------------------------------------------ */
+/* ---- create ------------------------------------------------------- */
 
 static int
 create_network(struct http_req *r, const json_t *body)
@@ -230,7 +230,7 @@ api_sandbox_create(struct http_req *r)
 	    create_done, r);
 }
 
-/* ---- list ----------------------------------------------------------------------- */
+/* ---- list --------------------------------------------------------- */
 
 /* One `label=': "key" or "key=value". */
 static int
@@ -296,7 +296,7 @@ api_sandbox_list(struct http_req *r)
 	    "nextCursor", next == NULL ? json_null() : next));
 }
 
-/* ---- get, of what is gone too ------------------------------------------------------ */
+/* ---- get, of what is gone too ------------------------------------- */
 
 struct ask_row {
 	struct http_req	*req;
@@ -401,7 +401,7 @@ api_sandbox_proof(struct http_req *r)
 		row_ask(r, b->id, reply_proof);
 }
 
-/* ---- delete --------------------------------------------------------------------------- */
+/* ---- delete ------------------------------------------------------- */
 
 struct delete {
 	struct http_req	*req;

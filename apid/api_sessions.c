@@ -15,7 +15,7 @@
 #define LIST_LIMIT	100
 #define ROWS_PAGE	256		/* proto.def, session_rows.limit */
 
-/* ---- what is to be run --------------------------------------------------------- */
+/* ---- what is to be run -------------------------------------------- */
 
 static int
 spec_lists(struct http_req *r, const struct session_spec *sp)
@@ -87,7 +87,7 @@ api_spec_free(struct session_spec *sp)
 	list_free(&sp->env);
 }
 
-/* ---- the rest of a body's stdin --------------------------------------------------- */
+/* ---- the rest of a body's stdin ----------------------------------- */
 
 struct pour {
 	uint8_t	*data;			/* owned */
@@ -126,7 +126,7 @@ api_pour(struct http_req *r, struct session *s)
 		poured(p, CODE_BUSY, 0, "another writes");
 }
 
-/* ---- start ---------------------------------------------------------------------------- */
+/* ---- start -------------------------------------------------------- */
 
 static void
 run_done(struct session *s, enum wb_code code, const char *detail, void *arg)
@@ -154,7 +154,7 @@ api_session_create(struct http_req *r)
 	api_spec_free(&sp);
 }
 
-/* ---- look, and wait ----------------------------------------------------------------------- */
+/* ---- look, and wait ----------------------------------------------- */
 
 struct look {
 	struct http_req		*req;
@@ -270,7 +270,7 @@ api_session_get(struct http_req *r)
 		session_get(b, http_param(r, "sid"), look_session, r);
 }
 
-/* ---- list ------------------------------------------------------------------------------------ */
+/* ---- list --------------------------------------------------------- */
 
 struct list {
 	struct http_req	*req;
@@ -368,7 +368,7 @@ api_session_list(struct http_req *r)
 	list_ask(l);
 }
 
-/* ---- input -------------------------------------------------------------------------------------- */
+/* ---- input -------------------------------------------------------- */
 
 static void
 write_done(void *arg, enum wb_code code, uint64_t offset, const char *detail)
@@ -438,7 +438,7 @@ api_session_stdin(struct http_req *r)
 		session_get(b, http_param(r, "sid"), write_session, r);
 }
 
-/* ---- signals ------------------------------------------------------------------------------------- */
+/* ---- signals ------------------------------------------------------ */
 
 struct kill {
 	struct http_req	*req;

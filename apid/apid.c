@@ -58,7 +58,7 @@ static const struct confine_limit limits[] = {
 	{ RLIMIT_NOFILE, 8192 },	/* connections and boxes */
 };
 
-/* ---- the end ---------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------ */
 
 void
 apid_lost(const char *who, const char *why)
@@ -84,7 +84,7 @@ apid_stop(void)
 	http_server_stop(env.http, stopped, NULL);
 }
 
-/* ---- peers -------------------------------------------------------------------- */
+/* ---- peers -------------------------------------------------------- */
 
 static void
 privd_listener(struct msg *m)
@@ -197,7 +197,7 @@ event_append(unsigned int type, const void *body, const char *actor,
 	peer_ask(env.stored, MSG_EVENT_APPEND, &m, T_STORE, done, arg);
 }
 
-/* ---- the start ------------------------------------------------------------------ */
+/* ---- the start ---------------------------------------------------- */
 
 /* The fence; a reason on each line. */
 static void

@@ -61,7 +61,7 @@ void	apid_lost(const char *who, const char *why)
 /* Opens the listeners, once: the boxes are known. */
 void	apid_serve(void);
 
-/* ---- text.c: bytes as JSON, lists ------------------------------------ */
+/* ---- text.c: bytes as JSON, lists --------------------------------- */
 
 /* One allocation, ended by free((void *)(uintptr_t)l.v); empty: v NULL. */
 struct wire_list list_dup(const struct wire_list *);
@@ -101,7 +101,7 @@ void	text_name(char ret[64]);
 /* "TERM", "SIGTERM", "RTMIN+1": its number, or 0. */
 unsigned int text_signal(const char *);
 
-/* ---- peer.c: requests with answers ------------------------------------ */
+/* ---- peer.c: requests with answers -------------------------------- */
 
 /* Why a peer is no more. */
 enum peer_end {
@@ -159,7 +159,7 @@ const char *peer_detail(const struct msg *);
 struct bucket { uint64_t at_ms; uint64_t tokens_milli; };
 int	bucket_take(struct bucket *, unsigned int burst, unsigned int per_s);
 
-/* ---- box.c: the boxes ------------------------------------------------- */
+/* ---- box.c: the boxes --------------------------------------------- */
 
 struct box_wait {			/* who waits for a turn of a box */
 	TAILQ_ENTRY(box_wait)	 next;
@@ -259,7 +259,7 @@ int	 box_talks(const struct box *);
 /* The same as box_refuses() for what needs only that. */
 enum wb_code box_refuses_talk(const struct box *, const char **ret_why);
 
-/* ---- boot.c: from a row to READY -------------------------------------- */
+/* ---- boot.c: from a row to READY ---------------------------------- */
 
 struct boot_result {
 	enum wb_code	 code;		/* NONE: READY */
@@ -296,7 +296,7 @@ void	 boot_lost(struct box *, const char *why);
 void	 box_quarantine(struct box *, const char *field, const char *proof,
 	    size_t len);
 
-/* ---- runner.c: the channel of a box ------------------------------------ */
+/* ---- runner.c: the channel of a box ------------------------------- */
 
 /* Takes fd; b->runner is there afterwards. */
 void	 runner_open(struct box *, int fd);
@@ -307,7 +307,7 @@ void	 runner_log(struct box *, const char *line);
 /* pid 1 is gone, by privd's word. */
 void	 box_ended(struct box *);
 
-/* ---- proof.c: evidence -------------------------------------------------- */
+/* ---- proof.c: evidence -------------------------------------------- */
 
 /* The first field in which the runner's facts differ from the host's. */
 const char *proof_differs(const struct msg_runner_facts *,
@@ -320,7 +320,7 @@ const char *proof_differs(const struct msg_runner_facts *,
 char	*proof_text(const struct box *, const struct msg_runner_facts *,
 	    const struct msg_box_facts_are *, const char *field, uint64_t ms);
 
-/* ---- session.c ----------------------------------------------------------- */
+/* ---- session.c ---------------------------------------------------- */
 
 struct session_wait {			/* who waits for a session's end */
 	LIST_ENTRY(session_wait) next;
@@ -387,12 +387,6 @@ struct session *session_ref(struct session *);
 void	 session_unref(struct session *);
 /* In memory: running, or ended not long ago. */
 struct session *session_find(struct box *, const char *id);
-/*
- * By id, from memory or from stored, or by the name of one that is in
- * memory; fn gets NULL and a code when there is none.
- */
-void	 session_get(struct box *, const char *ref,
-	    void (*fn)(struct session *, enum wb_code, void *), void *arg);
 /* Calls fn once, when the end is on disk; at once if it is. */
 void	 session_wait(struct session *, struct session_wait *);
 void	 session_wait_drop(struct session_wait *);
@@ -400,21 +394,42 @@ json_t	*session_json(const struct session *);
 json_t	*session_row_json(const struct row_session *);
 /* Adds exitCode, signal, reason, leftBehind, times, usage. */
 void	 session_result(const struct session *, json_t *);
-/* The id before this one, for pages that begin with it. */
-void	 ulid_before(const char *id, char ret[27]);
 /* No process of the box is left. */
 void	 sessions_lost(struct box *);
-/* After an attach: rows that are open, then what the runner tells. */
-void	 sessions_resume(struct box *);
-/* The same for rows of a box that nobody attached; does nothing else. */
-void	 sessions_forsaken(struct box *);
 /* The box leaves the tables. */
 void	 sessions_drop(struct box *);
+
+/* Between session.c and resume.c: */
+struct session *session_new(struct box *, const char *id, const char *name,
+	    const struct wire_list *argv, unsigned int origin);
+void	 session_fill(struct session *, const struct row_session *);
+void	 session_count(struct session *);	/* it runs */
+void	 session_unlist(struct session *);	/* callers keep theirs */
+void	 sessions_trim(struct box *);		/* of ended ones */
+void	 session_put(struct session *, unsigned int state, int durable,
+	    const char *actor, const char *request,
+	    void (*cb)(void *, const struct msg *), void *arg);
+void	 session_ask_end(struct session *);	/* SESSION_WAIT, once */
+
+/* ---- resume.c ----------------------------------------------------- */
+
+/*
+ * By id, from memory or from stored, or by the name of one that is in
+ * memory; fn gets NULL and a code when there is none.
+ */
+void	 session_get(struct box *, const char *ref,
+	    void (*fn)(struct session *, enum wb_code, void *), void *arg);
+/* The id before this one, for pages that begin with it. */
+void	 ulid_before(const char *id, char ret[27]);
+/* After an attach: rows that are open, then what the runner tells. */
+void	 sessions_resume(struct box *);
+/* Ends, as lost, the open rows of a box that was not attached, if any. */
+void	 sessions_forsaken(struct box *);
 /* `wb' started one. */
 void	 session_announced(struct box *, const char *id, const char *name,
 	    const struct wire_list *argv);
 
-/* ---- output.c: readers of output, writers of input ----------------------- */
+/* ---- output.c: readers of output, writers of input ---------------- */
 
 struct reader;
 struct reader_ops {
@@ -454,7 +469,7 @@ struct feed *feed_new(struct session *, uint64_t offset, const uint8_t *,
 		const char *detail), void *arg);
 void	 feed_free(struct feed *);		/* NULL is ignored */
 
-/* ---- remove.c: the way out ------------------------------------------------ */
+/* ---- remove.c: the way out ---------------------------------------- */
 
 enum remove_step {
 	REMOVE_NOT,
@@ -483,7 +498,7 @@ void	 remove_hurry(struct box *);
 /* privd has it and nobody else knows it. */
 void	 remove_stray(const char *id);
 
-/* ---- reconcile.c, health.c, auth.c ----------------------------------------- */
+/* ---- reconcile.c, health.c, auth.c -------------------------------- */
 
 void	 reconcile_start(void);
 void	 health_start(void);
@@ -499,7 +514,7 @@ void	 event_append(unsigned int type, const void *body, const char *actor,
 	    const char *outcome, const char *reason,
 	    void (*done)(void *, const struct msg *), void *arg);
 
-/* ---- api_*.c: helpers of the handlers --------------------------------------- */
+/* ---- api_*.c: helpers of the handlers ----------------------------- */
 
 /* The box of {id}, or NULL after an answer. */
 struct box *api_box(struct http_req *);

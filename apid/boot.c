@@ -68,7 +68,7 @@ struct boot {
 static void	boot_attach_ask(struct boot *);
 static void	boot_fail(struct boot *, enum wb_code, const char *);
 
-/* ---- life of a boot ------------------------------------------------------ */
+/* ---- life of a boot ----------------------------------------------- */
 
 static void
 boot_again(int fd, short what, void *arg)
@@ -129,7 +129,7 @@ boot_over(struct boot *o, const char *verdict)
 	boot_free(o);
 }
 
-/* ---- failure -------------------------------------------------------------- */
+/* ---- failure ------------------------------------------------------ */
 
 /* The last lines of launch.log as an array. */
 static json_t *
@@ -258,7 +258,7 @@ boot_unlisten(struct box *b, const void *arg)
 	o->done = NULL;
 }
 
-/* ---- quarantine -------------------------------------------------------------- */
+/* ---- quarantine --------------------------------------------------- */
 
 struct condemn {
 	struct box	*box;		/* referenced */
@@ -319,7 +319,7 @@ box_quarantine(struct box *b, const char *field, const char *proof,
 	remove_hurry(b);
 }
 
-/* ---- SETTLE ------------------------------------------------------------------- */
+/* ---- SETTLE ------------------------------------------------------- */
 
 static void
 boot_ready(struct boot *o)
@@ -380,7 +380,7 @@ boot_compare(struct boot *o)
 	box_move(b, BOX_READY, "", 1, &more, boot_settled, o);
 }
 
-/* ---- GO ------------------------------------------------------------------------ */
+/* ---- GO ----------------------------------------------------------- */
 
 static struct wire_bin
 bin_dup(const struct wire_bin *s)
@@ -445,7 +445,7 @@ boot_go(struct boot *o)
 	    o);
 }
 
-/* ---- HELLO and NONCE --------------------------------------------------------------- */
+/* ---- HELLO and NONCE ---------------------------------------------- */
 
 static void
 boot_consumed(void *arg, const struct msg *m)
@@ -496,7 +496,7 @@ boot_nonce(void *arg, const struct msg *m)
 	peer_ask(env.privd, MSG_BOX_NONCE, &n, T_PRIVD, boot_consumed, o);
 }
 
-/* ---- ATTACH ------------------------------------------------------------------------ */
+/* ---- ATTACH ------------------------------------------------------- */
 
 static void
 boot_attached(void *arg, const struct msg *m)
@@ -543,7 +543,7 @@ boot_attach(struct box *b, void (*done)(struct box *, const char *, void *),
 	boot_attach_ask(o);
 }
 
-/* ---- RECORD and MAKE ------------------------------------------------------------------ */
+/* ---- RECORD and MAKE ---------------------------------------------- */
 
 static void
 boot_made(void *arg, const struct msg *m)

@@ -7,12 +7,13 @@
  * and each wait for a peer holds another, so that a callback always finds
  * its box, gone or not (listed 0).
  *
- * The state is stored's to grant; `target' is the one it was asked for last.  A move that is answered to a client is
- * durable: the state here changes when the disk has it.  What lies between
- * changes at once, for stored takes the moves of one channel in their order.
- * Nobody but box_move() and box_load() writes the state.  Where the disk was
- * full a move may be missing there (astray): the next ones may then be
- * refused, and the way out writes what is missing again.
+ * The state is stored's to grant; `target' is the one it was asked for last.
+ * A move that is answered to a client is durable: the state here changes when
+ * the disk has it.  What lies between changes at once, for stored takes the
+ * moves of one channel in their order.  Nobody but box_move() and box_load()
+ * writes the state.  Where the disk was full a move may be missing there
+ * (astray): the next ones may then be refused, and the way out writes what is
+ * missing again.
  *
  * Must never: show a state that stored refused.
  */
@@ -54,7 +55,7 @@ box_init(void)
 	}
 }
 
-/* ---- the tables --------------------------------------------------------- */
+/* ---- the tables --------------------------------------------------- */
 
 static int
 holds_name(enum box_state s)
@@ -209,7 +210,7 @@ box_gone(struct box *b)
 	box_unref(b);
 }
 
-/* ---- looking up ------------------------------------------------------------ */
+/* ---- looking up --------------------------------------------------- */
 
 struct box *
 box_by_id(const char *id)
@@ -291,7 +292,7 @@ box_count(void)
 	return nboxes;
 }
 
-/* ---- moves ------------------------------------------------------------------- */
+/* ---- moves -------------------------------------------------------- */
 
 struct move {
 	struct box	*box;		/* referenced */
@@ -375,7 +376,7 @@ box_move(struct box *b, enum box_state to, const char *reason, int durable,
 	peer_ask(env.stored, MSG_SANDBOX_MOVE, &m, T_STORE, box_moved, mv);
 }
 
-/* ---- what others are told ------------------------------------------------------ */
+/* ---- what others are told ----------------------------------------- */
 
 void
 box_health(struct box *b, enum wb_health h, const char *part)

@@ -59,7 +59,7 @@ struct ask {
 	unsigned int	 wait, attached;
 };
 
-/* ---- life ------------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------- */
 
 static void
 reader_release(struct reader *r)
@@ -147,7 +147,7 @@ readers_ended(struct session *s)
 	}
 }
 
-/* ---- answers ------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------ */
 
 /* What is wrong with an answer to after, or NULL. */
 static const char *
@@ -250,7 +250,7 @@ ask_answered(void *arg, const struct msg *m)
 	session_unref(s);
 }
 
-/* ---- asking ----------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------- */
 
 static struct ask *
 orphan_find(struct session *s, uint64_t after, unsigned int attached)
@@ -376,7 +376,7 @@ reader_new(struct session *s, uint64_t after, int follow, int hold,
 	return r;
 }
 
-/* ---- input ------------------------------------------------------------------------------ */
+/* ---- input -------------------------------------------------------- */
 
 struct feed {
 	struct session	*session;		/* referenced */

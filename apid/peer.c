@@ -60,7 +60,7 @@ struct peer {
 static void	peer_die(struct peer *, enum peer_end, const char *, ...)
 		    __attribute__((format(printf, 3, 4)));
 
-/* ---- requests --------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------- */
 
 static void
 req_free(struct peer_req *r)
@@ -148,7 +148,7 @@ peer_forget(struct peer *p, const void *arg)
 				r->cb = NULL;
 }
 
-/* ---- faults ------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------- */
 
 static void
 peer_release(struct peer *p)
@@ -218,7 +218,7 @@ peer_fault(struct peer *p, const char *fmt, ...)
 	peer_die(p, PEER_WRONG, "%s", why);
 }
 
-/* ---- receiving ------------------------------------------------------------ */
+/* ---- receiving ---------------------------------------------------- */
 
 static int
 is_answer(const struct msg *m)
@@ -278,7 +278,7 @@ peer_read(int fd, short what, void *arg)
 	peer_release(p);
 }
 
-/* ---- sending ---------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------ */
 
 static void
 peer_write(int fd, short what, void *arg)
@@ -354,7 +354,7 @@ peer_full(const struct peer *p)
 	return p->chan.queued > CHAN_HIGH;
 }
 
-/* ---- life ------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------- */
 
 static void
 peer_resume(int fd, short what, void *arg)

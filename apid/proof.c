@@ -72,7 +72,7 @@ proof_differs(const struct msg_runner_facts *r,
 	return NULL;
 }
 
-/* ---- as JSON ---------------------------------------------------------------- */
+/* ---- as JSON ------------------------------------------------------ */
 
 /* Sets of bits, and what may not fit a JSON integer. */
 static int

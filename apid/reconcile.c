@@ -39,7 +39,7 @@ static struct {
 static void	rows_ask(void);
 static void	found_ask(void);
 
-/* ---- the verdicts -------------------------------------------------------- */
+/* ---- the verdicts ------------------------------------------------- */
 
 static void
 rec_done(void)
@@ -164,7 +164,7 @@ rec_all(void)
 		rec_done();
 }
 
-/* ---- what privd has --------------------------------------------------------- */
+/* ---- what privd has ----------------------------------------------- */
 
 static void
 found_page(void *arg, const struct msg *m)
@@ -202,7 +202,7 @@ found_ask(void)
 	peer_ask(env.privd, MSG_BOX_LIST, &m, T_PRIVD, found_page, NULL);
 }
 
-/* ---- what stored has ----------------------------------------------------------- */
+/* ---- what stored has ---------------------------------------------- */
 
 static void
 rows_page(void *arg, const struct msg *m)

@@ -43,7 +43,7 @@ static void	remove_record(struct removal *);
 static void	remove_purge(struct removal *);
 static void	remove_term(struct removal *);
 
-/* ---- helpers --------------------------------------------------------------- */
+/* ---- helpers ------------------------------------------------------ */
 
 static void
 remove_timer(struct removal *r, uint64_t ms)
@@ -106,7 +106,7 @@ remove_due(int fd, short what, void *arg)
 	}
 }
 
-/* ---- PURGE -------------------------------------------------------------------- */
+/* ---- PURGE -------------------------------------------------------- */
 
 static void
 remove_done(struct removal *r)
@@ -156,7 +156,7 @@ remove_purge(struct removal *r)
 	peer_ask(env.privd, MSG_BOX_PURGE, &m, 0, remove_purged, r);
 }
 
-/* ---- RECORD ---------------------------------------------------------------------- */
+/* ---- RECORD ------------------------------------------------------- */
 
 static void
 remove_recorded(struct box *b, enum wb_code code, void *arg)
@@ -189,7 +189,7 @@ remove_record(struct removal *r)
 	box_move(b, BOX_DELETING, r->reason, 1, &more, remove_recorded, r);
 }
 
-/* ---- KILL ------------------------------------------------------------------------- */
+/* ---- KILL --------------------------------------------------------- */
 
 static void
 remove_killed(void *arg, const struct msg *m)
@@ -224,7 +224,7 @@ remove_kill(struct removal *r)
 	peer_ask(env.privd, MSG_BOX_KILL, &m, 0, remove_killed, r);
 }
 
-/* ---- DRAIN -------------------------------------------------------------------------- */
+/* ---- DRAIN -------------------------------------------------------- */
 
 static void
 remove_drained(void *arg, const struct msg *m)
@@ -281,7 +281,7 @@ remove_start(struct removal *r)
 	remove_kill(r);
 }
 
-/* ---- from outside --------------------------------------------------------------------- */
+/* ---- from outside ------------------------------------------------- */
 
 void
 remove_go_on(struct box *b)
@@ -334,7 +334,7 @@ remove_box(struct box *b, uint64_t grace_ms, const char *reason,
 		remove_go_on(b);
 }
 
-/* ---- strays ------------------------------------------------------------------------------ */
+/* ---- strays ------------------------------------------------------- */
 
 static void
 stray_purged(void *arg, const struct msg *m)

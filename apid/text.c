@@ -19,7 +19,7 @@
 #include "log.h"
 #include "xmalloc.h"
 
-/* ---- lists ---------------------------------------------------------------- */
+/* ---- lists -------------------------------------------------------- */
 
 struct wire_list
 list_dup(const struct wire_list *l)
@@ -167,7 +167,7 @@ list_value(const struct wire_list *l, const char *key, size_t keylen,
 	return NULL;
 }
 
-/* ---- UTF-8 ------------------------------------------------------------------ */
+/* ---- UTF-8 -------------------------------------------------------- */
 
 /* Length of the character at p, or 0; Unicode 15, table 3-7. */
 static size_t
@@ -260,7 +260,7 @@ text_json_or_null(const char *s)
 	return s[0] == '\0' ? json_null() : text_json(s, strlen(s));
 }
 
-/* ---- base64, RFC 4648 ---------------------------------------------------------- */
+/* ---- base64, RFC 4648 --------------------------------------------- */
 
 static const char	b64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			    "abcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -306,7 +306,7 @@ bytes_json(const uint8_t *p, size_t len, const char **ret_enc)
 	return j;
 }
 
-/* ---- a line of output -------------------------------------------------------------- */
+/* ---- a line of output --------------------------------------------- */
 
 /* Bytes that RFC 8259 wants escaped: how long each becomes. */
 static size_t
@@ -383,7 +383,7 @@ chunk_line(char *dst, uint64_t seq, unsigned int stream, const uint8_t *p,
 	return (size_t)(q + n - dst);
 }
 
-/* ---- names and numbers ----------------------------------------------------------------- */
+/* ---- names and numbers -------------------------------------------- */
 
 void
 text_camel(char *s)
