@@ -60,6 +60,7 @@ struct box_run {
 	int		 pidfd;		/* pid 1 of the box, our child */
 	int		 ready_fd;	/* EOF: the runner runs; else text */
 	int		 log_fd;	/* the runner's stderr */
+	int		 netns_fd;	/* socket: send the netns here, once */
 	uint8_t		 token[BOX_TOKEN];
 };
 
@@ -116,13 +117,15 @@ int		 box_file(int dirfd, const char *name, mode_t, const void *,
 
 /*
  * Makes state directory, cgroups and user namespace, and starts the child
- * that becomes the runner.  netns (borrowed) has been made by netd.  Takes
- * about a millisecond; the rest happens in the child, which writes
- * "step: reason" to ready_fd when it fails.  On failure -1; what was made
- * is cleaned up as after any box.
+ * that becomes the runner.  Takes about a millisecond; the rest happens in
+ * the child, which goes on as far as it can while netd makes the network
+ * namespace, waits for it, and writes "step: reason" to ready_fd when it
+ * fails.  On failure -1; what was made is cleaned up as after any box.
  */
-int		 box_launch(const struct box_ask *, int netns,
+int		 box_launch(const struct box_ask *,
 		    const uint8_t nonce[BOX_NONCE], struct box_run *ret);
+/* Sends it; netns is borrowed. */
+int		 box_give_netns(int netns_fd, int netns);
 
 /* A child in new namespaces (flags may be 0), with a pidfd of it. */
 pid_t		 box_fork(uint64_t flags, int *ret_pidfd);
@@ -211,6 +214,8 @@ int		 cgroup_remove(const char *id);
 const char	*cgroup_path(const char *id);
 /* pids in the runner's leaf, at most n; their number or -1. */
 int		 cgroup_runner(const char *id, pid_t *ret, int n);
+/* Removes the tree, where it was named, not given as a path, and is empty. */
+void		 cgroup_leave(void);
 /* What the operator should know of the tree, or "". */
 const char	*cgroup_note(void);
 

@@ -76,6 +76,7 @@ static const struct knob {
 /* [0] is v2; the others are v1, in the order of `controllers'. */
 static struct hier {
 	int	 fd;			/* the tree in it; owned, for ever */
+	int	 above;			/* its parent, likewise; -1: not ours */
 	int	 mask;			/* controllers that it has for us */
 } hiers[1 + NCONTROLLERS];
 static size_t		 nhiers;
@@ -255,7 +256,7 @@ tree_make(struct hier *h, const char *path)
 	auto_close int	 dir = h->fd;
 	int		 next;
 
-	h->fd = -1;
+	h->fd = h->above = -1;
 	(void)str_copy(buf, path, sizeof(buf));
 	if (h == hiers && enable(dir, "cgroup.subtree_control", "/") == -1)
 		return -1;
@@ -267,7 +268,8 @@ tree_make(struct hier *h, const char *path)
 		    O_CLOEXEC);
 		if (next == -1)
 			return box_fail("cgroup open %s", name);
-		(void)close(dir);
+		fd_close(&h->above);
+		h->above = dir;
 		dir = next;
 		if (h == hiers &&
 		    enable(dir, "cgroup.subtree_control", name) == -1)
@@ -402,8 +404,21 @@ cgroup_init(const char *name)
 		    knobs_set(&hiers[i], hiers[i].fd, "", PARENT,
 		    &parent) == -1)
 			return -1;
+		if (name[0] == '/')	/* the operator's, to stay */
+			fd_close(&hiers[i].above);
 	}
 	return knobs_probe();
+}
+
+void
+cgroup_leave(void)
+{
+	const char	*name = strrchr(tree_path, '/') + 1;
+	size_t		 i;
+
+	for (i = 0; i < nhiers; i++)
+		if (hiers[i].above != -1)	/* not while boxes are in it */
+			(void)unlinkat(hiers[i].above, name, AT_REMOVEDIR);
 }
 
 const char *

@@ -324,6 +324,8 @@ leave(void)
 {
 	if (strcmp(srv.conf->socket, "none") != 0)
 		(void)unlink(srv.conf->socket);	/* stale is as good */
+	if (table_count() == 0)
+		cgroup_leave();
 	log_info("stopped");
 	exit(0);
 }

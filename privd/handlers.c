@@ -375,7 +375,7 @@ on_kill(struct msg *m)
 		to_apid_ok(m->rid);
 		return;
 	}
-	if (e->phase == PH_NET || e->phase == PH_MAKE || e->ask == ASK_KILL) {
+	if (e->phase == PH_MAKE || e->ask == ASK_KILL) {
 		to_apid_error(m->rid, CODE_BUSY, "another request is under way");
 		return;
 	}

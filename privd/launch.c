@@ -70,14 +70,40 @@ static const struct { int resource; rlim_t soft, hard; } limits[] = {
 
 /* ---- steps of the child: NULL, or the name of what failed ------------- */
 
+/* What box_give_netns() sent; -1 with ENONET when nobody will. */
+static int
+take_netns(int sock)
+{
+	union {
+		char		 buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr	 align;
+	}		 u;
+	char		 c;
+	struct iovec	 iov = { &c, 1 };
+	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
+			    .msg_control = u.buf,
+			    .msg_controllen = sizeof(u.buf) };
+	int		 fd;
+
+	if (recvmsg(sock, &mh, MSG_CMSG_CLOEXEC) == -1)
+		return -1;
+	if (CMSG_FIRSTHDR(&mh) == NULL || (mh.msg_flags & MSG_CTRUNC)) {
+		errno = ENONET;
+		return -1;
+	}
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&mh)), sizeof(fd));
+	return fd;
+}
+
 /* The listener lives in the box's netns; its name is relative. */
 static const char *
 make_control(struct child *c)
 {
 	struct sockaddr_un	 sun = { .sun_family = AF_UNIX,
 				    .sun_path = "control" };
+	auto_close int		 netns = take_netns(c->netns);
 
-	if (setns(c->netns, CLONE_NEWNET) == -1)
+	if (netns == -1 || setns(netns, CLONE_NEWNET) == -1)
 		return "network namespace";
 	c->control = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
 	    SOCK_NONBLOCK, 0);
@@ -292,9 +318,9 @@ become_runner(struct child *c)
 		return "oom_score_adj";
 	if (cgroup_enter(c->cg, &c->ask->limits) == -1)
 		return "enter cgroups";
-	if ((step = make_control(c)) != NULL ||
-	    (step = make_boot(c)) != NULL ||
+	if ((step = make_boot(c)) != NULL ||
 	    (step = fill_upper(c)) != NULL ||
+	    (step = make_control(c)) != NULL ||
 	    (step = mounts_make(c->ask, c->state, c->rootfs, c->userns)) !=
 	    NULL || (step = become_box(c)) != NULL ||
 	    (step = drop_rights()) != NULL || (step = order_fds(c)) != NULL)
@@ -330,9 +356,10 @@ child_main(struct child *c)
 }
 
 static int
-launch(struct child *c, int netns, struct box_run *ret)
+launch(struct child *c, struct box_run *ret)
 {
 	auto_close int	 log_w = -1, ready_w = -1, log_r = -1, ready_r = -1;
+	auto_close int	 net_w = -1, net_r = -1;
 	int		 p[2], pidfd = -1;
 	pid_t		 pid;
 
@@ -344,21 +371,49 @@ launch(struct child *c, int netns, struct box_run *ret)
 		return box_fail("pipe");
 	log_r = p[0];
 	c->log = log_w = p[1];
-	c->netns = netns;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) == -1)
+		return box_fail("socketpair");
+	net_w = p[0];
+	c->netns = net_r = p[1];
 	if ((pid = box_fork(CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS,
-	    &pidfd)) == 0)
+	    &pidfd)) == 0) {
+		fd_close(&net_w);	/* its end is to be seen */
 		child_main(c);
+	}
 	if (pid == -1)
 		return box_fail("clone");
 	ret->pidfd = pidfd;
 	ret->ready_fd = steal_fd(&ready_r);
 	ret->log_fd = steal_fd(&log_r);
+	ret->netns_fd = steal_fd(&net_w);
 	return 0;
 }
 
 int
-box_launch(const struct box_ask *ask, int netns,
-    const uint8_t nonce[BOX_NONCE], struct box_run *ret)
+box_give_netns(int netns_fd, int netns)
+{
+	union {
+		char		 buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr	 align;
+	}		 u = { .buf = "" };
+	char		 c = 0;
+	struct iovec	 iov = { &c, 1 };
+	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
+			    .msg_control = u.buf,
+			    .msg_controllen = sizeof(u.buf) };
+	struct cmsghdr	*cm = CMSG_FIRSTHDR(&mh);
+
+	cm->cmsg_level = SOL_SOCKET;
+	cm->cmsg_type = SCM_RIGHTS;
+	cm->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cm), &netns, sizeof(netns));
+	return sendmsg(netns_fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 :
+	    -1;
+}
+
+int
+box_launch(const struct box_ask *ask, const uint8_t nonce[BOX_NONCE],
+    struct box_run *ret)
 {
 	auto_close int	 state = -1, rootfs = -1, userns = -1;
 	struct cgroup	 cg;
@@ -377,7 +432,7 @@ box_launch(const struct box_ask *ask, int netns,
 		c.state = state;
 		c.rootfs = rootfs;
 		c.userns = userns;
-		r = launch(&c, netns, ret);
+		r = launch(&c, ret);
 	}
 	cgroup_close(&cg);
 	return r;

@@ -3,10 +3,11 @@
  *
  * Theory of operation.
  *
- *	NET	create: netd makes the network namespace
- *	MAKE	create: the maker was asked to launch
- *	START	the child builds the box; ready_fd tells when it has become
- *		the runner; then a connection proves who listens
+ *	MAKE	create: the maker was asked to launch, netd to make the
+ *		network namespace, at the same time
+ *	START	the child builds the box and waits for that namespace;
+ *		ready_fd tells when it has become the runner; then a
+ *		connection proves who listens
  *	UP	the runner is pid 1 and was reachable
  *	END	SIGKILL was sent to all of it; some process is left
  *	DOWN	no process; cgroups and tree may be there
@@ -15,8 +16,8 @@
  *		outlives everything else of its box, so that a privd that
  *		starts again finds all there is by reading that directory
  *
- *	NET > MAKE > START > UP; MAKE, START, UP > END > DOWN > PURGE > gone;
- *	NET > gone (nothing was made).  A scan enters at UP or END.
+ *	MAKE > START > UP; MAKE, START, UP > END > DOWN > PURGE > gone.
+ *	A scan enters at UP or END.
  *
  * An entry keeps at most one asker, one request to the maker and one to netd.
  * When the set of daemons ends, askers and requests to netd are forgotten;
@@ -148,10 +149,9 @@ maker_try(struct entry *e)
 				    .spec = e->spec };
 	int			fd = -1;
 
-	if (e->want == MK_LAUNCH) {
+	if (e->want == MK_LAUNCH)
 		memcpy(q.nonce, e->nonce, sizeof(q.nonce));
-		fd = e->netns;
-	} else if (e->want == MK_CONNECT)
+	else if (e->want == MK_CONNECT)
 		fd = e->pidfd;
 	if (maker_ask(&q, fd) == 0) {
 		e->made = e->want;
@@ -200,9 +200,10 @@ life_create(struct entry *e)
 {
 	struct msg_net_make	m = { .network = e->spec.network };
 
-	e->phase = PH_NET;
+	e->phase = PH_MAKE;
 	memcpy(m.id, e->spec.id, sizeof(m.id));
 	net_ask(e, MSG_NET_MAKE, &m, -1);
+	maker_want(e, MK_LAUNCH);
 }
 
 void
@@ -261,12 +262,15 @@ net_refused(struct entry *e, unsigned int type, const struct msg_error *m)
 	    code_name((unsigned int)m->code), m->detail);
 	switch (type) {
 	case MSG_NET_MAKE:
+		if (e->ask != ASK_CREATE)
+			break;		/* it has failed already */
 		answer(e, (unsigned int)m->code, "%s", m->detail);
-		drop(e);
+		e->doomed = 1;
+		if (e->phase == PH_START)
+			life_end(e);
 		break;
 	case MSG_NET_FREE:
 		e->net = NET_NONE;	/* it knows of none */
-		purge_step(e);
 		break;
 	case MSG_NET_ADOPT:
 		e->net = NET_LOST;
@@ -278,16 +282,26 @@ net_refused(struct entry *e, unsigned int type, const struct msg_error *m)
 	}
 }
 
+/* To the child that waits for it, when both are there. */
+static void
+netns_give(struct entry *e)
+{
+	if (e->netns == -1 || e->netns_fd == -1)
+		return;
+	if (box_give_netns(e->netns_fd, e->netns) == -1)
+		log_warn("box %s: pass network namespace", e->spec.id);
+	fd_close(&e->netns_fd);		/* the child then sees the end */
+}
+
 static void
 net_made(struct entry *e, struct msg *m)
 {
 	e->net = NET_THERE;
 	e->k = (uint32_t)m->body.net_made.k;
-	e->netns = steal_fd(&m->fd);
 	memcpy(e->ruleset, m->body.net_made.ruleset, sizeof(e->ruleset));
-	e->phase = PH_MAKE;
-	table_due(e, 0);
-	maker_want(e, MK_LAUNCH);
+	if (e->phase == PH_MAKE || e->phase == PH_START)
+		e->netns = steal_fd(&m->fd);
+	netns_give(e);
 }
 
 /*
@@ -310,11 +324,9 @@ life_on_net(struct msg *m)
 	e->net_type = 0;
 	if (e->phase == PH_UP)
 		table_due(e, 0);
-	if (got == MSG_ERROR) {
+	if (got == MSG_ERROR)
 		net_refused(e, type, &m->body.error);
-		return 1;
-	}
-	switch (type) {
+	else switch (type) {
 	case MSG_NET_MAKE:
 		net_made(e, m);
 		break;
@@ -407,6 +419,7 @@ life_end(struct entry *e)
 	e->tries = 0;
 	e->nonce_live = 0;
 	ev_close(&e->ready_fd);
+	fd_close(&e->netns_fd);
 	fd_close(&e->ctl_fd);
 	if (e->events_fd == -1 &&
 	    (e->events_fd = cgroup_events(e->spec.id)) != -1)
@@ -642,6 +655,8 @@ on_launch(struct entry *e, struct maker_ans *a)
 	ev_add(e->ready_fd, EV_READY, e->n, EPOLLIN);
 	e->log_fd = steal_fd(&a->fd[2]);
 	ev_add(e->log_fd, EV_LOG, e->n, EPOLLIN);
+	e->netns_fd = steal_fd(&a->fd[3]);
+	netns_give(e);
 	e->phase = PH_START;
 	table_due(e, mono_ms() + START_MS);
 	if (e->doomed)
@@ -749,7 +764,6 @@ life_on_due(struct entry *e)
 		purge_step(e);
 		break;
 	case PH_FREE:
-	case PH_NET:
 	case PH_MAKE:
 	case PH_UP:
 	case PH_DOWN:
@@ -771,7 +785,7 @@ life_set_down(void)
 		e->net = NET_NONE;
 		if (e->phase == PH_UP)
 			table_due(e, 0);
-		if (e->phase == PH_NET || e->want == MK_LAUNCH) {
+		if (e->want == MK_LAUNCH) {
 			drop(e);	/* nothing was made */
 			continue;
 		}

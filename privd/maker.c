@@ -324,7 +324,7 @@ make_set(int u1, int ret_fd[2 * D_N])
 /* ---- the maker: its loop ------------------------------------------------------ */
 
 static size_t
-make_launch(const struct maker_req *q, int netns, int ret_fd[3])
+make_launch(const struct maker_req *q, int ret_fd[4])
 {
 	struct box_ask	ask = {
 		.id = q->spec.id, .name = q->spec.name,
@@ -336,13 +336,14 @@ make_launch(const struct maker_req *q, int netns, int ret_fd[3])
 	};
 	struct box_run	run;
 
-	if (box_launch(&ask, netns, q->nonce, &run) == -1)
+	if (box_launch(&ask, q->nonce, &run) == -1)
 		return 0;
 	explicit_bzero(run.token, sizeof(run.token));	/* box_token() */
 	ret_fd[0] = run.pidfd;
 	ret_fd[1] = run.ready_fd;
 	ret_fd[2] = run.log_fd;
-	return 3;
+	ret_fd[3] = run.netns_fd;
+	return 4;
 }
 
 static void
@@ -358,7 +359,7 @@ make(const struct maker_req *q, int fd_arg)
 		n = make_set(steal_fd(&fd), out);
 		break;
 	case MK_LAUNCH:
-		n = make_launch(q, fd, out);
+		n = make_launch(q, out);
 		break;
 	case MK_CONNECT:
 		n = (out[0] = box_connect(q->spec.id, q->uid, fd)) != -1;

@@ -68,7 +68,7 @@ void		 start_tell(const char *);
 enum maker_op {
 	MK_NONE,
 	MK_SET,		/* in: U1 or none; out: D_N channels, D_N pidfds */
-	MK_LAUNCH,	/* in: netns; out: pidfd, ready_fd, log_fd */
+	MK_LAUNCH,	/* out: pidfd, ready_fd, log_fd, netns_fd */
 	MK_CONNECT,	/* in: pidfd of pid 1; out: socket */
 	MK_REMOVE	/* out: pidfd of the child */
 };
@@ -134,7 +134,7 @@ int		 to_netd(unsigned int type, const void *, int fd,
 
 /* The life of an entry; theory of operation in life.c. */
 enum phase {
-	PH_FREE, PH_NET, PH_MAKE, PH_START, PH_UP, PH_END, PH_DOWN, PH_PURGE
+	PH_FREE, PH_MAKE, PH_START, PH_UP, PH_END, PH_DOWN, PH_PURGE
 };
 
 /* Whose answer an entry keeps: one at a time. */
@@ -171,6 +171,7 @@ struct entry {
 	uint64_t	 net_due;	/* netd must have answered */
 	char		 ruleset[65];
 	int		 netns;		/* owned */
+	int		 netns_fd;	/* owned, where the child waits for it */
 	/* boot */
 	uint8_t		 nonce[BOX_NONCE];
 	int		 nonce_live;	/* made, not yet asked for */

@@ -103,7 +103,8 @@ table_add(const struct row_spec *spec)
 	e->spec = *spec;
 	e->n = n;
 	e->phase = PH_DOWN;
-	e->netns = e->pidfd = e->ready_fd = e->log_fd = -1;
+	e->netns = e->netns_fd = -1;
+	e->pidfd = e->ready_fd = e->log_fd = -1;
 	e->events_fd = e->tree_fd = e->ctl_fd = -1;
 	due[n] = 0;
 	memmove(&order[i + 1], &order[i], (count - i) * sizeof(order[0]));
@@ -123,6 +124,7 @@ table_drop(struct entry *e)
 	ev_close(&e->events_fd);
 	ev_close(&e->tree_fd);
 	fd_close(&e->netns);
+	fd_close(&e->netns_fd);
 	fd_close(&e->ctl_fd);
 	explicit_bzero(e->nonce, sizeof(e->nonce));
 	count--;

@@ -72,6 +72,19 @@ listed(char ids[4][27], int alive[4])
 	return n;
 }
 
+/* What nobody asks for again goes away by itself. */
+static void
+all_gone(void)
+{
+	char	ids[4][27];
+	int	alive[4], i;
+
+	for (i = 0; i < 6000 && listed(ids, alive) != 0; i++)
+		(void)poll(NULL, 0, 10);
+	ck_assert_uint_eq(listed(ids, alive), 0);
+	ck_assert(!rig_file(&r, "sandboxes/%s", ID1));
+}
+
 static void
 kill_box(const char *id)
 {
@@ -225,14 +238,14 @@ START_TEST(gives_up)
 }
 END_TEST
 
-START_TEST(stop_order)
+/* SIGTERM and what each daemon has to see, in this order. */
+static void
+stop(void)
 {
 	struct msg_event_appended	done = { .seq = 1 };
 	struct msg			m;
 	int				st;
 
-	rig_start(&r);
-	(void)close(rig_box(&r, ID1, 1));
 	ck_assert_int_eq(kill(r.pid, SIGTERM), 0);
 	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_STOP);
 	ck_assert(rig_quiet(&r, R_STORED) && rig_quiet(&r, R_NETD));
@@ -250,14 +263,30 @@ START_TEST(stop_order)
 	rig_hangup(&r);
 	st = rig_wait(&r);
 	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 0);
-	ck_assert(rig_logged(&r, "1 box keeps running"));
 	ck_assert(!rig_file(&r, "run/api.sock"));
+}
+
+START_TEST(stop_order)
+{
+	char	ids[4][27];
+	int	alive[4];
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	stop();
+	ck_assert(rig_logged(&r, "1 box keeps running"));
 	/* and it does */
 	rig_privd(&r);
 	rig_set(&r);
 	ck_assert_uint_eq(rig_go(&r), 1);
+	ck_assert_uint_eq(listed(ids, alive), 1);
+	ck_assert_int_eq(alive[0], 1);
 	kill_box(ID1);
 	purge_box(ID1, 1);
+	stop();
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/unified/%s", r.cgroup));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/memory/%s", r.cgroup));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/%s", r.cgroup));
 }
 END_TEST
 
@@ -509,8 +538,6 @@ START_TEST(netd_refuses)
 	struct msg_box_create	c = { .id = ID1, .name = "box",
 				    .rootfs = "default" };
 	struct msg		m;
-	char			ids[4][27];
-	int			alive[4];
 
 	rig_start(&r);
 	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_CREATE, &c, -1,
@@ -520,7 +547,8 @@ START_TEST(netd_refuses)
 	    CODE_NO_SPACE_FOR_BOX, "none left"), 0);
 	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_ERROR);
 	ck_assert_uint_eq(error_of(&m), CODE_NO_SPACE_FOR_BOX);
-	ck_assert_uint_eq(listed(ids, alive), 0);
+	ck_assert_str_eq(m.body.error.detail, "none left");
+	all_gone();
 }
 END_TEST
 
@@ -567,6 +595,37 @@ START_TEST(maker_fails)
 	kill_box(ID1);
 	purge_box(ID1, 1);
 	(void)close(rig_box(&r, ID1, 1));	/* nothing is left of it */
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
+/* The launch fails before netd has answered; its answer is not lost. */
+START_TEST(netd_is_late)
+{
+	struct msg_box_create	c = { .id = ID1, .name = "box",
+				    .rootfs = "default" };
+	struct msg_net_made	made = { .k = 7, .ruleset = "x" };
+	struct msg		m;
+	char			path[200];
+	uint32_t		rid;
+
+	rig_start(&r);
+	(void)snprintf(path, sizeof(path), "/sys/fs/cgroup/unified/%s/%s",
+	    r.cgroup, ID1);
+	if (mkdir(path, 0755) == -1) {
+		(void)snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/%s",
+		    r.cgroup, ID1);
+		ck_assert_int_eq(mkdir(path, 0755), 0);
+	}
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_CREATE, &c, -1,
+	    NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_MAKE);
+	rid = m.rid;
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_CREATE_FAILED);
+	ck_assert_int_eq(chan_send(&r.d[R_NETD].chan, MSG_NET_MADE, rid, &made,
+	    rig_netns(&r)), 0);
 	kill_box(ID1);
 	purge_box(ID1, 1);
 }
@@ -764,7 +823,7 @@ START_TEST(netd_wrong_answer)
 	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_MAKE);
 	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
 	expect_new_set();
-	ck_assert(!rig_file(&r, "sandboxes/%s", ID1));
+	all_gone();
 }
 END_TEST
 
@@ -818,8 +877,7 @@ START_TEST(create_in_flight)
 				    .rootfs = "default" };
 	struct msg_net_made	made = { .k = 1, .ruleset = "x" };
 	struct msg		m;
-	char			ids[4][27];
-	int			alive[4], i;
+	int			i;
 
 	rig_start(&r);
 	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_CREATE, &c, -1,
@@ -834,10 +892,7 @@ START_TEST(create_in_flight)
 	rig_set(&r);
 	/* what was being made is gone, or known and ended by the asker */
 	ck_assert_uint_eq(rig_go(&r), 0);
-	for (i = 0; i < 1000 && listed(ids, alive) != 0; i++)
-		(void)poll(NULL, 0, 10);
-	ck_assert_uint_eq(listed(ids, alive), 0);
-	ck_assert(!rig_file(&r, "sandboxes/%s", ID1));
+	all_gone();
 }
 END_TEST
 
@@ -1010,6 +1065,7 @@ main(void)
 	tcase_add_test(box, netd_refuses);
 	tcase_add_test(box, launch_fails);
 	tcase_add_test(box, maker_fails);
+	tcase_add_test(box, netd_is_late);
 	tcase_add_loop_test(box, wrong_nonce, 0, 4);
 	tcase_add_test(box, quarantine);
 	suite_add_tcase(s, box);

@@ -109,11 +109,13 @@ box_start(struct tbox *b, unsigned int slot)
 	    .rootfs = "mini", .limits = { 128 << 20, 1000, 256 },
 	    .uid = box_uid(slot) };
 	b->netns = netns_new();
-	if (box_launch(&b->ask, b->netns, nonce, &b->run) == -1) {
+	if (box_launch(&b->ask, nonce, &b->run) == -1) {
 		(void)str_copy(b->why, box_error(), sizeof(b->why));
 		b->run.pidfd = -1;
 		return -1;
 	}
+	ck_assert_int_eq(box_give_netns(b->run.netns_fd, b->netns), 0);
+	(void)close(b->run.netns_fd);
 	wait_fd(b->run.ready_fd, POLLIN);
 	n = read(b->run.ready_fd, b->why, sizeof(b->why) - 1);
 	b->why[n > 0 ? n : 0] = '\0';
@@ -696,7 +698,6 @@ START_TEST(test_failures)
 	struct box_run	 run;
 	struct tbox	 b;
 	char		 name[64], dir[128];
-	int		 net;
 
 	ck_assert_int_eq(box_rootfs("default", name), 0);
 	ck_assert_str_eq(name, "mini");
@@ -705,21 +706,20 @@ START_TEST(test_failures)
 	ck_assert_int_eq(box_rootfs("evil", name), -1);
 	/* Nothing is made for what cannot be named. */
 	box_up(&b, 9);
-	net = netns_new();
 	bad = b.ask;
 	bad.id = "../../../../../tmp/0000000";
-	ck_assert_int_eq(box_launch(&bad, net, b.run.token, &run), -1);
+	ck_assert_int_eq(box_launch(&bad, b.run.token, &run), -1);
 	bad = b.ask;
 	bad.name = "Not a name";
-	ck_assert_int_eq(box_launch(&bad, net, b.run.token, &run), -1);
+	ck_assert_int_eq(box_launch(&bad, b.run.token, &run), -1);
 	bad.name = "x";
 	bad.rootfs = "../sandboxes";
-	ck_assert_int_eq(box_launch(&bad, net, b.run.token, &run), -1);
+	ck_assert_int_eq(box_launch(&bad, b.run.token, &run), -1);
 	bad.rootfs = "mini";
 	bad.uid = 0;
-	ck_assert_int_eq(box_launch(&bad, net, b.run.token, &run), -1);
+	ck_assert_int_eq(box_launch(&bad, b.run.token, &run), -1);
 	bad.uid = b.ask.uid;		/* twice */
-	ck_assert_int_eq(box_launch(&bad, net, b.run.token, &run), -1);
+	ck_assert_int_eq(box_launch(&bad, b.run.token, &run), -1);
 	ck_assert_ptr_nonnull(strstr(box_error(), "make sandboxes"));
 	box_down(&b);
 	/* A step of the child is told by its name, and cleaned up. */
@@ -729,7 +729,6 @@ START_TEST(test_failures)
 	ck_assert_msg(strncmp(b.why, "mount points: ", 14) == 0, "%s", b.why);
 	box_down(&b);
 	ck_assert_int_eq(unlink(dir), 0);
-	(void)close(net);
 }
 END_TEST
 
