@@ -5,10 +5,10 @@
  * before it.  What does not fit into the pipe waits here, bounded per session
  * and in all, and the request is answered when its last byte is in the pipe.
  */
-#include <sys/epoll.h>
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,7 +96,7 @@ input_write(struct input *in, const uint8_t *data, size_t len)
 }
 
 static void
-on_writable(void *arg, uint32_t events)
+on_writable(void *arg, short events)
 {
 	struct session	*s = arg;
 	struct input	*in = &s->in;
@@ -139,7 +139,7 @@ input_take(struct session *s, struct wire_bin b, int eof)
 	}
 	in->taken += b.len;
 	in->eof = eof;
-	if (in->len > 0 && in->w.fd == -1 && loop_add(&in->w, in->fd, EPOLLOUT,
+	if (in->len > 0 && in->w.fd == -1 && loop_add(&in->w, in->fd, POLLOUT,
 	    on_writable, s) == -1) {
 		input_close(s);
 		return CODE_INTERNAL;

@@ -1,67 +1,97 @@
 /*
  * loop.c: descriptors and timers.
  *
- * A handler may end any watch, also one whose event stands further back in
- * the same batch: loop_del() takes it out of the batch.
+ * poll, not epoll: epoll's watches are counted per user, and box root is the
+ * user that we are, so that the box could leave us without; and for the few
+ * descriptors that there are most of the time it is the faster of the two.
  *
- * Must never: block elsewhere than in epoll_wait(), or serve one descriptor
- * without coming back to the others.
+ * A handler may end any watch, also one whose event stands further back in
+ * the same batch: loop_del() empties its place, and places are closed up when
+ * the batch is over.
+ *
+ * Must never: block elsewhere than in poll(), or serve one descriptor without
+ * coming back to the others.
  */
-#include <sys/epoll.h>
-
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "runner.h"
 
-#define BATCH	32
+#define PLACES		32	/* at first */
 
-static int			 epfd = -1;
-static struct epoll_event	 batch[BATCH];
-static int			 nbatch;
+static struct pollfd	 *fds;		/* owned; fd -1: an empty place */
+static struct watch	**watches;	/* owned array, borrowed pointers */
+static size_t		  nfds, places;
+static int		  holes;
 static TAILQ_HEAD(timers, timer) timers = TAILQ_HEAD_INITIALIZER(timers);
 
-void
-loop_init(void)
+static int
+loop_grow(void)
 {
-	if ((epfd = epoll_create1(EPOLL_CLOEXEC)) == -1)
-		abort();	/* pid 1 without a loop is of no use */
+	size_t		  n = places == 0 ? PLACES : places * 2;
+	struct pollfd	 *f;
+	struct watch	**w;
+
+	if ((f = reallocarray(fds, n, sizeof(*f))) == NULL)
+		return -1;
+	fds = f;
+	if ((w = reallocarray(watches, n, sizeof(*w))) == NULL)
+		return -1;
+	watches = w;
+	places = n;
+	return 0;
 }
 
 int
-loop_add(struct watch *w, int fd, uint32_t events,
-    void (*fn)(void *, uint32_t), void *arg)
+loop_add(struct watch *w, int fd, short events, void (*fn)(void *, short),
+    void *arg)
 {
-	struct epoll_event	ev = { .events = events, .data.ptr = w };
-
-	if (epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) == -1)
+	if (nfds == places && loop_grow() == -1)
 		return -1;
+	fds[nfds] = (struct pollfd){ .fd = fd, .events = events };
+	watches[nfds] = w;
 	w->fd = fd;
+	w->place = nfds++;
 	w->fn = fn;
 	w->arg = arg;
 	return 0;
 }
 
-int
-loop_mod(struct watch *w, uint32_t events)
+void
+loop_mod(struct watch *w, short events)
 {
-	struct epoll_event	ev = { .events = events, .data.ptr = w };
-
-	return epoll_ctl(epfd, EPOLL_CTL_MOD, w->fd, &ev);
+	fds[w->place].events = events;
 }
 
 void
 loop_del(struct watch *w)
 {
-	int	i;
-
 	if (w->fd == -1)
 		return;
-	(void)epoll_ctl(epfd, EPOLL_CTL_DEL, w->fd, NULL); /* it is there */
+	fds[w->place].fd = -1;
+	watches[w->place] = NULL;
 	w->fd = -1;
-	for (i = 0; i < nbatch; i++)
-		if (batch[i].data.ptr == w)
-			batch[i].data.ptr = NULL;
+	holes = 1;
+}
+
+static void
+loop_close_up(void)
+{
+	size_t	i, n = 0;
+
+	if (!holes)
+		return;
+	for (i = 0; i < nfds; i++) {
+		if (watches[i] == NULL)
+			continue;
+		fds[n] = fds[i];
+		watches[n] = watches[i];
+		watches[n]->place = n;
+		n++;
+	}
+	nfds = n;
+	holes = 0;
 }
 
 void
@@ -116,13 +146,28 @@ loop_timeout(void)
 	return t->at - now > 3600000 ? 3600000 : (int)(t->at - now);
 }
 
+/* Those that were there when poll was asked. */
+static void
+loop_dispatch(int ready)
+{
+	struct watch	*w;
+	size_t		 i, n = nfds;
+
+	for (i = 0; i < n && ready > 0; i++) {
+		if (fds[i].revents == 0)
+			continue;
+		ready--;
+		if ((w = watches[i]) != NULL)
+			w->fn(w->arg, fds[i].revents);
+	}
+}
+
 /* One spawn a turn, so that a queue of them holds nobody up. */
 void
 loop_run(void)
 {
 	struct spawn	*sp;
-	struct watch	*w;
-	int		 i;
+	int		 n;
 
 	for (;;) {
 		if (!spawn_busy() && (sp = session_next()) != NULL) {
@@ -133,13 +178,11 @@ loop_run(void)
 		reap_turn();
 		output_turn();
 		peer_reap();
-		nbatch = epoll_wait(epfd, batch, BATCH, loop_timeout());
-		if (nbatch == -1 && errno != EINTR)
+		loop_close_up();
+		n = poll(fds, nfds, loop_timeout());
+		if (n == -1 && errno != EINTR && errno != ENOMEM)
 			abort();	/* no state in which this can be */
-		for (i = 0; i < nbatch; i++)
-			if ((w = batch[i].data.ptr) != NULL)
-				w->fn(w->arg, batch[i].events);
-		nbatch = 0;
+		loop_dispatch(n);
 		timers_run();
 	}
 }

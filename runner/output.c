@@ -16,10 +16,10 @@
  * masked); it stands in no list, and each turn in which something was
  * delivered or dropped looks at all of them.
  */
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@
 
 static int	wake;		/* paused pipes may be able to go on */
 
-static void	on_readable(void *, uint32_t);
+static void	on_readable(void *, short);
 
 /* ---- room ------------------------------------------------------------ */
 
@@ -162,12 +162,12 @@ pipe_read(struct outpipe *o)
 }
 
 static void
-on_readable(void *arg, uint32_t events)
+on_readable(void *arg, short events)
 {
 	struct outpipe	*o = arg;
 	int		 i;
 
-	if (!(events & EPOLLIN))
+	if (!(events & POLLIN))
 		pipe_close(o);		/* nothing in it, nobody to write */
 	for (i = 0; i < READS && o->fd != -1 && pipe_read(o); i++)
 		continue;
@@ -203,7 +203,7 @@ output_init(struct session *s, const int fd[2])
 		s->out[i].w.fd = -1;
 		s->out[i].session = s;
 		s->out[i].stream = i == 0 ? STREAM_STDOUT : STREAM_STDERR;
-		if (fd[i] != -1 && loop_add(&s->out[i].w, fd[i], EPOLLIN,
+		if (fd[i] != -1 && loop_add(&s->out[i].w, fd[i], POLLIN,
 		    on_readable, &s->out[i]) == -1)
 			r = -1;
 	}
@@ -215,7 +215,7 @@ pipe_resume(struct outpipe *o)
 {
 	if (o->fd == -1 || !o->paused)
 		return;
-	if (loop_add(&o->w, o->fd, EPOLLIN, on_readable, o) == -1) {
+	if (loop_add(&o->w, o->fd, POLLIN, on_readable, o) == -1) {
 		runner_log("watch output of %s: %s", o->session->id,
 		    strerror(errno));
 		pipe_close(o);	/* out of memory: better short than stuck */
@@ -275,7 +275,7 @@ static struct timer	 discard_timer;
 static uint8_t		 discard_buf[16384];
 
 static void
-on_discard(void *arg, uint32_t events)
+on_discard(void *arg, short events)
 {
 	struct outpipe	*o = arg;
 	ssize_t		 n = 0;
@@ -306,7 +306,7 @@ on_discard_timer(void *arg)
 		for (i = 0; i < 2; i++) {
 			if (s->out[i].fd == -1 || !s->out[i].paused)
 				continue;
-			if (loop_add(&s->out[i].w, s->out[i].fd, EPOLLIN,
+			if (loop_add(&s->out[i].w, s->out[i].fd, POLLIN,
 			    on_discard, &s->out[i]) == -1)
 				pipe_close(&s->out[i]);
 			s->out[i].paused = 0;

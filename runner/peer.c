@@ -8,7 +8,6 @@
  * Must never: block in a send, read more from a peer than it takes back,
  * let one peer's silence or noise cost another anything.
  */
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -51,14 +50,14 @@ static struct listener	 wb_listener = { .fd = -1, .w.fd = -1,
 
 /* ---- listening ------------------------------------------------------- */
 
-static void	on_accept(void *, uint32_t);
+static void	on_accept(void *, short);
 
 static void
 on_rest(void *arg)
 {
 	struct listener	*l = arg;
 
-	if (l->w.fd == -1 && loop_add(&l->w, l->fd, EPOLLIN, on_accept, l) ==
+	if (l->w.fd == -1 && loop_add(&l->w, l->fd, POLLIN, on_accept, l) ==
 	    -1)
 		timer_arm(&l->rest, REST_MS);
 }
@@ -74,7 +73,7 @@ listener_open(struct listener *l)
 
 /* No descriptors left: a level-triggered socket would keep us spinning. */
 static void
-on_accept(void *arg, uint32_t events)
+on_accept(void *arg, short events)
 {
 	struct listener	*l = arg;
 	int		 fd;
@@ -138,19 +137,15 @@ peer_full(const struct peer *p)
 static void
 peer_update(struct peer *p)
 {
-	uint32_t	ev = 0;
+	short	ev = 0;
 
 	if (p->dead)
 		return;
 	if (!peer_full(p))
-		ev |= EPOLLIN;
+		ev |= POLLIN;
 	if (chan_pending(&p->ch))
-		ev |= EPOLLOUT;
-	if (ev == p->events)
-		return;
-	p->events = ev;
-	if (loop_mod(&p->w, ev) == -1)
-		peer_end(p);
+		ev |= POLLOUT;
+	loop_mod(&p->w, ev);
 }
 
 void
@@ -208,7 +203,7 @@ peer_error(struct peer *p, uint32_t rid, unsigned int code, const char *fmt,
 	if (p->dead)
 		return;
 	va_start(ap, fmt);
-	(void)vsnprintf(detail, sizeof(detail), fmt, ap);	/* cut is fine */
+	(void)vsnprintf(detail, sizeof(detail), fmt, ap); /* cut is fine */
 	va_end(ap);
 	peer_sent(p, chan_error(&p->ch, rid, code, "%s", detail));
 }
@@ -311,19 +306,19 @@ peer_read(struct peer *p)
 }
 
 static void
-on_peer(void *arg, uint32_t events)
+on_peer(void *arg, short events)
 {
 	struct peer	*p = arg;
 
-	if (events & EPOLLOUT) {
+	if (events & POLLOUT) {
 		if (chan_flush(&p->ch) == -1)
 			peer_end(p);
 		else if (!peer_full(p))
 			output_serve_peer(p);
 	}
-	if (!p->dead && (events & EPOLLIN))
+	if (!p->dead && (events & POLLIN))
 		peer_read(p);
-	else if (events & (EPOLLHUP | EPOLLERR))
+	else if (events & (POLLHUP | POLLERR))
 		peer_end(p);
 	peer_update(p);
 }
@@ -347,8 +342,7 @@ peer_new(int fd, unsigned int who, unsigned int state)
 	TAILQ_INIT(&p->waiters);
 	p->hello.fn = on_hello_late;
 	p->hello.arg = p;
-	p->events = EPOLLIN;
-	if (loop_add(&p->w, fd, EPOLLIN, on_peer, p) == -1) {
+	if (loop_add(&p->w, fd, POLLIN, on_peer, p) == -1) {
 		chan_close(&p->ch);
 		free(p);
 		return NULL;
@@ -393,14 +387,14 @@ on_wb(int fd)
 	p->uid = uc.uid;
 	p->gid = uc.gid;
 	if (++nwb == PEERS_WB)
-		loop_del(&wb_listener.w);	/* the others wait in the queue */
+		loop_del(&wb_listener.w);	/* others wait in the queue */
 }
 
 int
 peer_init(void)
 {
-	int	v;
-	socklen_t len = sizeof(v);
+	socklen_t	len = sizeof(int);
+	int		v;
 
 	/* not ours to make: it has to be what privd promised */
 	if (getsockopt(BOXFD_CONTROL, SOL_SOCKET, SO_ACCEPTCONN, &v, &len) ==

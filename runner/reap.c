@@ -4,10 +4,10 @@
  * At most BATCH a turn of the loop: a storm of orphans does not keep the
  * others waiting.
  */
-#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ static struct watch	 reap_watch = { .fd = -1 };
 static int		 more;
 
 static void
-on_sigchld(void *arg, uint32_t events)
+on_sigchld(void *arg, short events)
 {
 	struct signalfd_siginfo	si;
 
@@ -66,5 +66,5 @@ reap_init(void)
 	if (sigprocmask(SIG_BLOCK, &set, NULL) == -1 ||
 	    (fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) == -1)
 		return -1;
-	return loop_add(&reap_watch, fd, EPOLLIN, on_sigchld, NULL);
+	return loop_add(&reap_watch, fd, POLLIN, on_sigchld, NULL);
 }

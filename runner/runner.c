@@ -57,7 +57,7 @@ runner_log(const char *fmt, ...)
 	}
 	lines++;
 	va_start(ap, fmt);
-	(void)vsnprintf(b.line, sizeof(b.line), fmt, ap);	/* cut is fine */
+	(void)vsnprintf(b.line, sizeof(b.line), fmt, ap); /* cut is fine */
 	va_end(ap);
 	if (!runner.gone) {
 		(void)dprintf(STDERR_FILENO, "runner: %s\n", b.line);
@@ -172,7 +172,6 @@ main(void)
 	set_signals();
 	if (cgroup_init(v1) == -1)
 		die("open cgroups");
-	loop_init();
 	if (reap_init() == -1 || peer_init() == -1)
 		die("watch");
 	for (;;) {

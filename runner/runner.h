@@ -32,9 +32,9 @@
 
 #define SESSIONS_LIVE	128		/* not ended yet */
 #define SESSIONS_HOST	16		/* of these, never wb's */
-#define SESSIONS_KEPT	256		/* ended, with what is left of output */
-#define SESSIONS_HELD	384		/* ended, and a reader is still behind */
-#define SESSIONS_DRAIN	64		/* ended, pipes kept for left-behind */
+#define SESSIONS_KEPT	256		/* ended, output as far as kept */
+#define SESSIONS_HELD	384		/* ended, a reader is still behind */
+#define SESSIONS_DRAIN	64		/* ended, pipes of left-behind kept */
 #define CHUNK_MAX	32768U
 #define RING_SESSION	(8UL * 1024 * 1024)	/* bytes, one session */
 #define BEHIND_MAX	(4UL * 1024 * 1024)	/* attached: stop reading */
@@ -55,7 +55,8 @@
 
 struct watch {
 	int	 fd;			/* borrowed: the owner's; -1: off */
-	void	(*fn)(void *, uint32_t);	/* EPOLL* that are ready */
+	size_t	 place;			/* loop.c's */
+	void	(*fn)(void *, short);	/* POLL* that are ready */
 	void	*arg;
 };
 
@@ -66,11 +67,10 @@ struct timer {
 	void			*arg;
 };
 
-void	loop_init(void);
 /* Watches fd; the caller keeps *w in place until loop_del().  0 or -1. */
-int	loop_add(struct watch *, int fd, uint32_t events,
-	    void (*)(void *, uint32_t), void *arg);
-int	loop_mod(struct watch *, uint32_t events);
+int	loop_add(struct watch *, int fd, short events,
+	    void (*)(void *, short), void *arg);
+void	loop_mod(struct watch *, short events);
 void	loop_del(struct watch *);	/* may be off already */
 /* (Re)arms, milliseconds from now.  fn and arg are set by the owner. */
 void	timer_arm(struct timer *, uint64_t ms);
@@ -155,7 +155,6 @@ struct peer {
 	TAILQ_ENTRY(peer)	 entry;
 	struct chan		 ch;	/* owned */
 	struct watch		 w;
-	uint32_t		 events;
 	int			 dead;	/* to be freed by the loop */
 	uid_t			 uid;	/* of a wb, in the box */
 	gid_t			 gid;
@@ -258,7 +257,7 @@ int	reap_init(void);
 void	reap_turn(void);	/* once per turn of the loop */
 int	reap_busy(void);	/* more to do: do not sleep */
 
-/* ---- session.c, finish.c, output.c, input.c ----------------------------------- */
+/* ---- session.c, finish.c, output.c, input.c -------------------------- */
 
 enum session_state {
 	SESSION_QUEUED,		/* made, waits for the spawner */

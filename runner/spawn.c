@@ -27,7 +27,6 @@
  * Must never, in the child: allocate, use stdio, call a function of libc that
  * reaches for other threads (setuid and friends: raw calls instead), return.
  */
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -38,6 +37,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -52,7 +52,7 @@
 
 #define PATIENCE_MS	50		/* before the loop is taken over */
 #define LOOK_MS		50		/* between looks at a slow child */
-#define SLOW_MS		30000		/* it is killed after this */
+#define SLOW_MS		60000		/* it is killed after this */
 #define CHILD_STACK	32768
 #define THREAD_STACK	131072		/* as much as the first needs */
 
@@ -401,7 +401,7 @@ spawn_start(struct spawn *sp)
 
 /* The thread that was held up is back. */
 static void
-on_back(void *arg, uint32_t events)
+on_back(void *arg, short events)
 {
 	struct spawn	*sp = flight;
 	pid_t		 pid;
@@ -482,7 +482,7 @@ spawn_ready(void)
 		alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	if (back_fd == -1 && (back_fd = eventfd(0, EFD_CLOEXEC |
 	    EFD_NONBLOCK)) != -1 &&
-	    loop_add(&back_watch, back_fd, EPOLLIN, on_back, NULL) == -1)
+	    loop_add(&back_watch, back_fd, POLLIN, on_back, NULL) == -1)
 		fd_close(&back_fd);
 	if (alarm_fd == -1 || back_fd == -1 ||
 	    (errno = pthread_attr_init(&attr)) != 0)
