@@ -49,6 +49,18 @@ die(const char *fmt, ...)
 	abort();
 }
 
+/* Begins the names of all that a run makes: wb-runner-<first process>. */
+static const char *
+prefix(void)
+{
+	static char	text[32];
+
+	if (text[0] == '\0')
+		(void)snprintf(text, sizeof(text), "wb-runner-%ld",
+		    (long)getpid());
+	return text;
+}
+
 const char *
 box_program(const char *dir, const char *name)
 {
@@ -86,6 +98,7 @@ box_unable(void)
 {
 	char	dir[256];
 
+	(void)prefix();		/* before anything forks */
 	if (getuid() != 0)
 		return "needs root for namespaces and cgroups";
 	find_mount("cgroup2", NULL, dir, sizeof(dir));
@@ -117,8 +130,8 @@ make_cgroups(struct box *b)
 	int			 i;
 
 	find_mount("cgroup2", NULL, top, sizeof(top));
-	(void)snprintf(b->cg2, sizeof(b->cg2), "%s/wb-runner-%ld", top,
-	    (long)getpid());
+	(void)snprintf(b->cg2, sizeof(b->cg2), "%s/%s-%ld", top,
+	    prefix(), (long)getpid());
 	make_dir("%s", b->cg2);
 	make_dir("%s/box", b->cg2);
 	make_dir("%s/box/runner", b->cg2);
@@ -129,7 +142,7 @@ make_cgroups(struct box *b)
 		if (top[0] == '\0')
 			continue;
 		(void)snprintf(b->cg1[i], sizeof(b->cg1[i]),
-		    "%s/wb-runner-%ld", top, (long)getpid());
+		    "%s/%s-%ld", top, prefix(), (long)getpid());
 		make_dir("%s", b->cg1[i]);
 		make_dir("%s/sessions", b->cg1[i]);
 	}
@@ -248,7 +261,7 @@ box_start(struct box *b, uint64_t ring_bytes)
 	memset(b, 0, sizeof(*b));
 	b->ring_bytes = ring_bytes;
 	b->ch.fd = -1;
-	(void)str_copy(b->dir, "/tmp/wb-runner-XXXXXX", sizeof(b->dir));
+	(void)snprintf(b->dir, sizeof(b->dir), "/tmp/%s-XXXXXX", prefix());
 	if (mkdtemp(b->dir) == NULL || pipe2(err, O_CLOEXEC) == -1 ||
 	    getrandom(b->token, 32, 0) != 32 ||
 	    getrandom(b->nonce, 32, 0) != 32)
@@ -263,6 +276,8 @@ box_start(struct box *b, uint64_t ring_bytes)
 	if (pid == 0) {
 		char	leaf[300];
 
+		/* a test that fails has no time to clean up */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		(void)snprintf(leaf, sizeof(leaf), "%s/box/runner", b->cg2);
 		write_file(leaf, "cgroup.procs", "0");
 		become_runner(b, err[1], control, boot);
@@ -331,6 +346,32 @@ box_stop(struct box *b)
 	(void)snprintf(path, sizeof(path), "%s/control", b->dir);
 	(void)unlink(path);
 	(void)rmdir(b->dir);
+}
+
+/* What tests that failed have left of this run. */
+void
+box_sweep(void)
+{
+	char	top[4][200], cmd[1024];
+	int	i;
+
+	find_mount("cgroup2", NULL, top[0], sizeof(top[0]));
+	find_mount("cgroup", "memory", top[1], sizeof(top[1]));
+	find_mount("cgroup", "pids", top[2], sizeof(top[2]));
+	(void)snprintf(cmd, sizeof(cmd), "for d in %s/%s-*; do [ ! -d $d ] || "
+	    "echo 1 >$d/cgroup.kill; done", top[0], prefix());
+	(void)!system(cmd);
+	for (i = 0; i < 3; i++) {
+		if (top[i][0] == '\0')
+			continue;
+		(void)snprintf(cmd, sizeof(cmd), "for i in 1 2 3 4 5 6 7 8 9; "
+		    "do for d in %s/%s-*; do [ ! -d $d ] || find $d -depth "
+		    "-type d -exec rmdir {} \\; 2>/dev/null; done; done",
+		    top[i], prefix());
+		(void)!system(cmd);
+	}
+	(void)snprintf(cmd, sizeof(cmd), "rm -rf /tmp/%s-*", prefix());
+	(void)!system(cmd);
 }
 
 /* ---- messages -------------------------------------------------------- */

@@ -25,6 +25,7 @@ const char	*box_unable(void);
 /* ring_bytes: as in boot.  Ends the test when it fails. */
 void	box_start(struct box *, uint64_t ring_bytes);
 void	box_stop(struct box *);
+void	box_sweep(void);	/* at the end of a run: what failed tests left */
 int	box_dial(struct box *);		/* a new connection, or -1 */
 /* Dials, shows the token, takes the nonce, goes: b->ch is in S_RUN. */
 void	box_attach(struct box *);

@@ -28,5 +28,6 @@ main(void)
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);
 	srunner_free(r);
+	box_sweep();
 	return failed == 0 ? 0 : 1;
 }
