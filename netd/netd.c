@@ -254,7 +254,7 @@ main(void)
 		log_warnx("no netfilter, as the configuration says");
 	(void)close(CONF_FD);		/* read and mapped by nobody else */
 	landlock = conf_landlock(conf);
-	fds.maker = netns_start(landlock);
+	fds.maker = netns_start(conf, landlock);
 	n = room(conf);
 	if ((fds.watch = link_watch()) == -1)
 		fatal("watch network namespaces");

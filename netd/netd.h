@@ -148,7 +148,7 @@ struct netns_made {
  * (non-blocking).  Fatal when it fails.  Before the fence; landlock: whether
  * the maker's own uses it.
  */
-int		 netns_start(int landlock);
+int		 netns_start(const struct conf *, int landlock);
 /*
  * Asks for a new netns named k, or (netns not -1, borrowed; k 0) for sockets
  * in one that exists.  Answers come in the order of the questions.

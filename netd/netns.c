@@ -469,7 +469,10 @@ maker_loop(const struct stat *u1)
 static void
 maker_mounts(int *ret_proc, int *ret_sys)
 {
-	auto_close int	fs = -1;
+	static const unsigned int	atime[] = { MOUNT_ATTR_RELATIME,
+		MOUNT_ATTR_NOATIME, MOUNT_ATTR_STRICTATIME };
+	auto_close int			fs = -1;
+	size_t				i;
 
 	if (unshare(CLONE_NEWNS) == -1)
 		fatal("unshare mount namespace");
@@ -484,8 +487,13 @@ maker_mounts(int *ret_proc, int *ret_sys)
 	    syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) ==
 	    -1)
 		fatal("make a /proc");
-	*ret_proc = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
-	    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	/* access times must be kept as the host's /proc keeps them */
+	*ret_proc = -1;
+	for (i = 0; i < sizeof(atime) / sizeof(atime[0]); i++)
+		if (*ret_proc == -1)
+			*ret_proc = (int)syscall(SYS_fsmount, fs,
+			    FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID |
+			    MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | atime[i]);
 	if (*ret_proc == -1)
 		fatal("mount a /proc (is something mounted over the host's?)");
 }
@@ -547,7 +555,7 @@ maker_main(int sock, int landlock)
 /* ---- netd's side ------------------------------------------------------------- */
 
 int
-netns_start(int landlock)
+netns_start(const struct conf *conf, int landlock)
 {
 	struct netns_made	m;
 	struct pollfd		p;
@@ -564,6 +572,7 @@ netns_start(int landlock)
 		fatal("fork");
 	case 0:
 		fd_close(&sv[0]);
+		conf_log(conf, "netd-maker");
 		maker_main(sv[1], landlock);
 	default:
 		fd_close(&sv[1]);
