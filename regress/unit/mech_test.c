@@ -72,7 +72,7 @@ wait_fd(int fd, short events)
 {
 	struct pollfd	 p = { .fd = fd, .events = events };
 
-	ck_assert_int_eq(poll(&p, 1, 30000), 1);
+	ck_assert_int_eq(poll(&p, 1, -1), 1);
 }
 
 static void
@@ -698,6 +698,7 @@ START_TEST(test_failures)
 	struct box_run	 run;
 	struct tbox	 b;
 	char		 name[64], dir[128];
+	ssize_t		 n;
 
 	ck_assert_int_eq(box_rootfs("default", name), 0);
 	ck_assert_str_eq(name, "mini");
@@ -721,6 +722,17 @@ START_TEST(test_failures)
 	bad.uid = b.ask.uid;		/* twice */
 	ck_assert_int_eq(box_launch(&bad, b.run.token, &run), -1);
 	ck_assert_ptr_nonnull(strstr(box_error(), "make sandboxes"));
+	box_down(&b);
+	/* The network namespace never comes. */
+	ulid_new(b.id);
+	bad = b.ask;
+	b.netns = b.conn = -1;
+	ck_assert_int_eq(box_launch(&bad, b.run.token, &b.run), 0);
+	(void)close(b.run.netns_fd);
+	wait_fd(b.run.ready_fd, POLLIN);
+	n = read(b.run.ready_fd, b.why, sizeof(b.why) - 1);
+	ck_assert_msg(n > 0 && strncmp(b.why, "network namespace: ", 19) == 0,
+	    "%.*s", (int)n, b.why);
 	box_down(&b);
 	/* A step of the child is told by its name, and cleaned up. */
 	(void)snprintf(dir, sizeof(dir), "%s/rootfs/mini/proc", state);
