@@ -62,7 +62,7 @@ refuse(struct job *j, unsigned int code, const char *fmt, ...)
 	return 0;
 }
 
-/* ---- records ------------------------------------------------------------ */
+/* ---- records ----------------------------------------------------- */
 
 /* Appends r, whose number, time and hash are filled in here. */
 static int
@@ -140,7 +140,7 @@ apply_event(struct store *s, struct job *j)
 	return rc;
 }
 
-/* ---- sandboxes ---------------------------------------------------------- */
+/* ---- sandboxes --------------------------------------------------- */
 
 static size_t
 name_key(const struct row_sandbox *row, char key[NAME_KEY])
@@ -408,7 +408,7 @@ apply_move(struct store *s, struct job *j)
 	return move_write(s, j, &row, owner);
 }
 
-/* ---- sessions ------------------------------------------------------------ */
+/* ---- sessions ---------------------------------------------------- */
 
 static void
 session_key(const char *sandbox, const char *id, char key[SESSION_KEY])
@@ -597,7 +597,7 @@ apply_session(struct store *s, struct job *j)
 	return session_write(s, j, &row, &old);
 }
 
-/* ---- what is gone --------------------------------------------------------- */
+/* ---- what is gone ------------------------------------------------ */
 
 /* Deletes up to *budget sessions of a box. */
 static int

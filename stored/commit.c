@@ -70,7 +70,7 @@ job_bytes(const struct job *j)
 	return sizeof(*j) + j->len;
 }
 
-/* ---- answers ------------------------------------------------------------ */
+/* ---- answers ----------------------------------------------------- */
 
 static void
 answer(struct committer *c, struct job *j, unsigned int code,
@@ -116,7 +116,9 @@ drop_job(struct committer *c, struct job *j)
 	free(j);
 }
 
-/* ---- the batch ---------------------------------------------------------- */
+/* ---- the batch --------------------------------------------------- */
+
+static void	broken(const char *, int) __attribute__((noreturn));
 
 static void
 broken(const char *what, int rc)
@@ -404,7 +406,7 @@ committer_main(void *arg)
 	return NULL;
 }
 
-/* ---- the main thread's side ---------------------------------------------- */
+/* ---- the main thread's side -------------------------------------- */
 
 static void
 must(int e, const char *what)

@@ -129,7 +129,7 @@ get_head(struct db *db, MDB_txn *txn, struct head *ret)
 	return 0;
 }
 
-/* ---- opening ----------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------- */
 
 /*
  * LMDB extends its lock file with ftruncate and then writes to the map of
@@ -310,7 +310,7 @@ db_close(struct db *db)
 	memset(db, 0, sizeof(*db));
 }
 
-/* ---- reading ----------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------- */
 
 MDB_txn *
 db_read(struct db *db)
@@ -330,7 +330,7 @@ db_read_end(struct db *db)
 	mdb_txn_reset(db->reader);
 }
 
-/* ---- the reserve ------------------------------------------------------- */
+/* ---- the reserve ------------------------------------------------- */
 
 /* Where blocks cannot be reserved, free space stands for them. */
 static uint64_t

@@ -58,13 +58,15 @@ replay_new(struct db *db, struct chan *apid, void (*again)(void))
 	return r;
 }
 
+static void	broken(int) __attribute__((noreturn));
+
 static void
 broken(int rc)
 {
 	fatalx("read database: %s", mdb_strerror(rc));
 }
 
-/* ---- pages of the log --------------------------------------------------- */
+/* ---- pages of the log -------------------------------------------- */
 
 /* Adds one line to the page; 0: it is full. */
 static int
@@ -145,7 +147,7 @@ page_send(struct replay *r, const struct waiter *w)
 	return chan_send(r->apid, MSG_EVENT_PAGE, w->rid, &m, -1);
 }
 
-/* ---- waiting -------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------- */
 
 static void
 waiter_drop(struct replay *r, struct waiter *w)
@@ -246,7 +248,7 @@ replay_drop(struct replay *r)
 		waiter_drop(r, w);
 }
 
-/* ---- tables ----------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------ */
 
 struct walk {
 	enum db_table	 t;

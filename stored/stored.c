@@ -43,7 +43,7 @@
 #define TURN_MSGS	64		/* messages per turn of the loop */
 #define PURGE_SECONDS	60
 
-/* ---- the fence ------------------------------------------------------------ */
+/* ---- the fence --------------------------------------------------- */
 
 #define THREAD_FLAGS	(CLONE_VM | CLONE_THREAD | CLONE_SIGHAND)
 #define CLONE_NEW_ANY	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |	\
@@ -84,7 +84,7 @@ static const struct confine stored_confine = {
 	.last_fd = APID_FD,
 };
 
-/* ---- state ----------------------------------------------------------------- */
+/* ---- state ------------------------------------------------------- */
 
 static struct {
 	struct event_base	*base;		/* owned, as all below */
@@ -160,7 +160,7 @@ settle(void)
 		(void)event_add(st.apid_in, NULL);
 }
 
-/* ---- what is asked ----------------------------------------------------------- */
+/* ---- what is asked ----------------------------------------------- */
 
 static struct job *
 job_new(enum asker asker, const struct msg *m, const struct wire_bin *data,
@@ -296,7 +296,7 @@ stored_on_privd(const struct msg *m)
 	}
 }
 
-/* ---- callbacks of the loop ----------------------------------------------------- */
+/* ---- callbacks of the loop --------------------------------------- */
 
 static void
 privd_failed(const char *what)
@@ -434,7 +434,7 @@ purge_due(evutil_socket_t fd, short what, void *arg)
 	committer_put(st.committer, j);
 }
 
-/* ---- the start -------------------------------------------------------------------- */
+/* ---- the start --------------------------------------------------- */
 
 /* The directory exists, is a directory, and is its owner's alone. */
 static void

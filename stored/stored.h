@@ -18,7 +18,7 @@
 #include "conf.h"
 #include "ulid.h"
 
-/* ---- record.c: the bytes of a record ---------------------------------- */
+/* ---- record.c: the bytes of a record ----------------------------- */
 
 #define RECORD_MAX	64000	/* one line, \n excluded; fits EVENT_PAGE */
 #define RECORD_HASH	32
@@ -47,7 +47,7 @@ int	record_is_of(const void *line, size_t len, const char *tenant);
 /* Hexadecimal SHA-256 of bytes as they are. */
 void	sha256_hex(const void *, size_t, char ret[65]);
 
-/* ---- db.c: LMDB -------------------------------------------------------- */
+/* ---- db.c: LMDB -------------------------------------------------- */
 
 #define DB_SCHEMA	1
 #define DB_MAP		(UINT64_C(1) << 40)	/* never resized */
@@ -109,7 +109,7 @@ void		 db_read_end(struct db *);
 /* Renews the reserve where it is used; returns the bytes that are there. */
 uint64_t	 db_reserve(struct db *);
 
-/* ---- jobs: what the committer is asked --------------------------------- */
+/* ---- jobs: what the committer is asked --------------------------- */
 
 enum asker { ASK_APID, ASK_PRIVD, ASK_SELF };
 
@@ -147,7 +147,7 @@ struct answer {
 };
 STAILQ_HEAD(answer_queue, answer);
 
-/* ---- apply.c: one job within a write transaction ------------------------ */
+/* ---- apply.c: one job within a write transaction ----------------- */
 
 #define ENDED_MAX	256		/* ended sessions kept per box */
 #define DELETED_MS	(UINT64_C(24) * 3600 * 1000)
@@ -173,7 +173,7 @@ struct store {
  */
 int	apply(struct store *, struct job *);
 
-/* ---- commit.c: the committer thread ------------------------------------- */
+/* ---- commit.c: the committer thread ------------------------------ */
 
 struct committer;
 
@@ -192,7 +192,7 @@ void		 committer_take(struct committer *, struct answer_queue *ret,
 void		 committer_info(struct committer *,
 		    struct msg_store_info_is *ret);
 
-/* ---- replay.c: reading --------------------------------------------------- */
+/* ---- replay.c: reading ------------------------------------------- */
 
 #define READ_MAX	1000		/* records per transaction */
 #define WAITERS_MAX	4096

@@ -87,7 +87,7 @@ cut_off(void)
 	rig_start(&r);
 }
 
-/* ---- packets ------------------------------------------------------------ */
+/* ---- packets ----------------------------------------------------- */
 
 START_TEST(nonsense)
 {
@@ -288,7 +288,7 @@ START_TEST(many_waiters)
 }
 END_TEST
 
-/* ---- kill at any moment ------------------------------------------------------ */
+/* ---- kill at any moment ------------------------------------------ */
 
 /* What was acknowledged is there, the chain is whole, numbers go on. */
 START_TEST(killed)
@@ -327,7 +327,7 @@ START_TEST(killed)
 }
 END_TEST
 
-/* ---- one database, one stored -------------------------------------------------- */
+/* ---- one database, one stored ------------------------------------ */
 
 START_TEST(second)
 {
@@ -375,7 +375,7 @@ START_TEST(directory)
 }
 END_TEST
 
-/* ---- the fence -------------------------------------------------------------------- */
+/* ---- the fence --------------------------------------------------- */
 
 static void
 status_is(const char *key, const char *want)
@@ -434,7 +434,7 @@ START_TEST(fence)
 }
 END_TEST
 
-/* ---- the database from outside ------------------------------------------------------- */
+/* ---- the database from outside ----------------------------------- */
 
 /* Opens the table of the database of the stopped stored. */
 static MDB_env *
@@ -637,7 +637,7 @@ START_TEST(purged)
 }
 END_TEST
 
-/* ---- the full disk ----------------------------------------------------------------- */
+/* ---- the full disk ----------------------------------------------- */
 
 static void
 fill(const char *path)

@@ -31,7 +31,7 @@ teardown(void)
 	rig_free(&r);
 }
 
-/* ---- sandboxes -------------------------------------------------------------- */
+/* ---- sandboxes --------------------------------------------------- */
 
 START_TEST(empty)
 {
@@ -288,7 +288,7 @@ START_TEST(lists)
 }
 END_TEST
 
-/* ---- sessions -------------------------------------------------------------------- */
+/* ---- sessions ---------------------------------------------------- */
 
 START_TEST(sessions)
 {
@@ -436,7 +436,7 @@ START_TEST(no_argv)
 }
 END_TEST
 
-/* ---- events ------------------------------------------------------------------------ */
+/* ---- events ------------------------------------------------------ */
 
 static unsigned int
 append(struct chan *c, unsigned int type, const struct wire_desc *d,
@@ -635,7 +635,7 @@ START_TEST(cancelled)
 }
 END_TEST
 
-/* ---- the verifier in another language ------------------------------------------- */
+/* ---- the verifier in another language ---------------------------- */
 
 /* What verify-chain.py says of these bytes: its exit status. */
 static int
@@ -702,7 +702,7 @@ START_TEST(chain)
 }
 END_TEST
 
-/* ---- order, restart ------------------------------------------------------------------ */
+/* ---- order, restart ---------------------------------------------- */
 
 /* Sent in one breath, durable and not; the last one decides. */
 START_TEST(ordered)

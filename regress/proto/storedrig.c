@@ -26,7 +26,7 @@
 #define STORED		WB_TOP_BUILDDIR "/stored/stored"
 #define DEADLINE_MS	20000
 
-/* ---- the process ---------------------------------------------------------- */
+/* ---- the process ------------------------------------------------- */
 
 void
 rig_check(void)
@@ -182,7 +182,7 @@ rig_stop(struct rig *r)
 	    "stored ended with %#x", (unsigned int)st);
 }
 
-/* ---- asking ----------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------ */
 
 int
 rig_recv(struct chan *c, struct msg *ret)
@@ -249,7 +249,7 @@ rig_refused(struct chan *c, unsigned int type, const void *body,
 	    code_name(code), m.body.error.detail);
 }
 
-/* ---- rows and questions ------------------------------------------------- */
+/* ---- rows and questions ------------------------------------------ */
 
 struct row_sandbox
 rig_box(const char *name)
@@ -392,7 +392,7 @@ rig_append(struct rig *r, const char *tenant, int durable)
 	return rig_code(&r->apid, MSG_EVENT_APPEND, &m);
 }
 
-/* ---- the log ------------------------------------------------------------ */
+/* ---- the log ----------------------------------------------------- */
 
 char *
 rig_log(struct rig *r, const char *tenant)

@@ -47,7 +47,7 @@ void	rig_refused(struct chan *, unsigned int type, const void *body,
 /* Asks; returns the code, CODE_NONE for any answer but an error. */
 unsigned int	rig_code(struct chan *, unsigned int type, const void *body);
 
-/* ---- rows and questions ---------------------------------------------- */
+/* ---- rows and questions ------------------------------------------ */
 
 /* A row REQUESTED with a fresh id. */
 struct row_sandbox	rig_box(const char *name);
@@ -67,7 +67,7 @@ struct msg_store_info_is rig_info(struct rig *);
 /* Appends an auth.failed. */
 unsigned int	rig_append(struct rig *, const char *tenant, int durable);
 
-/* ---- the log ------------------------------------------------------------ */
+/* ---- the log ----------------------------------------------------- */
 
 /* All records, one a line, as EVENT_READ pages; owned by the caller. */
 char		*rig_log(struct rig *, const char *tenant);
