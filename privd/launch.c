@@ -74,24 +74,12 @@ static const struct { int resource; rlim_t soft, hard; } limits[] = {
 static int
 take_netns(int sock)
 {
-	union {
-		char		 buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr	 align;
-	}		 u;
-	char		 c;
-	struct iovec	 iov = { &c, 1 };
-	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
-			    .msg_control = u.buf,
-			    .msg_controllen = sizeof(u.buf) };
-	int		 fd;
+	char	 c;
+	int	 fd;
 
-	if (recvmsg(sock, &mh, MSG_CMSG_CLOEXEC) == -1)
+	if (fds_recv(sock, &c, 1, 0, &fd, 1) == -1)
 		return -1;
-	if (CMSG_FIRSTHDR(&mh) == NULL || (mh.msg_flags & MSG_CTRUNC)) {
-		errno = ENONET;
-		return -1;
-	}
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&mh)), sizeof(fd));
+	errno = ENONET;
 	return fd;
 }
 
@@ -392,23 +380,7 @@ launch(struct child *c, struct box_run *ret)
 int
 box_give_netns(int netns_fd, int netns)
 {
-	union {
-		char		 buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr	 align;
-	}		 u = { .buf = "" };
-	char		 c = 0;
-	struct iovec	 iov = { &c, 1 };
-	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
-			    .msg_control = u.buf,
-			    .msg_controllen = sizeof(u.buf) };
-	struct cmsghdr	*cm = CMSG_FIRSTHDR(&mh);
-
-	cm->cmsg_level = SOL_SOCKET;
-	cm->cmsg_type = SCM_RIGHTS;
-	cm->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cm), &netns, sizeof(netns));
-	return sendmsg(netns_fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 :
-	    -1;
+	return fds_send(netns_fd, "", 1, &netns, 1);
 }
 
 int

@@ -64,76 +64,6 @@ static const struct confine maker_fence = {
 	/* no filter: it would hold for every box and daemon */
 };
 
-/* ---- packets ------------------------------------------------------------ */
-
-static void
-pkt_send(const void *buf, size_t len, const int *fds, size_t n)
-{
-	union {
-		char		buf[CMSG_SPACE(MAKER_FDS * sizeof(int))];
-		struct cmsghdr	align;
-	}		 u;
-	struct iovec	 iov = { (void *)(uintptr_t)buf, len };
-	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr	*cm;
-	ssize_t		 r;
-
-	if (n > 0) {
-		memset(&u, 0, sizeof(u));
-		mh.msg_control = u.buf;
-		mh.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		cm = CMSG_FIRSTHDR(&mh);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(cm), fds, n * sizeof(int));
-	}
-	do
-		r = sendmsg(sock, &mh, MSG_NOSIGNAL);
-	while (r == -1 && errno == EINTR);
-	if (r == -1 && errno == EPIPE)
-		exit(1);	/* it has ended, so we do */
-	if (r == -1)
-		fatal("send to the other half");
-}
-
-/* 1: len bytes and *ret_n descriptors; 0: end, or nothing there now. */
-static int
-pkt_recv(void *buf, size_t len, int flags, int fds[MAKER_FDS], size_t *ret_n)
-{
-	union {
-		char		buf[CMSG_SPACE(MAKER_FDS * sizeof(int))];
-		struct cmsghdr	align;
-	}		 u;
-	struct iovec	 iov = { buf, len };
-	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = u.buf, .msg_controllen = sizeof(u.buf) };
-	struct cmsghdr	*cm;
-	ssize_t		 r;
-	size_t		 n = 0;
-
-	do
-		r = recvmsg(sock, &mh, MSG_CMSG_CLOEXEC | flags);
-	while (r == -1 && errno == EINTR);
-	if (r == -1 && errno == EAGAIN)
-		return 0;
-	if (r == -1 && errno != ECONNRESET)
-		fatal("receive from the other half");
-	if (r <= 0) {
-		if (flags & MSG_DONTWAIT)
-			fatalx("the maker has ended");
-		return 0;
-	}
-	if ((size_t)r != len || (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
-		fatalx("packet of the other half is not whole");
-	if ((cm = CMSG_FIRSTHDR(&mh)) != NULL) {
-		n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(fds, CMSG_DATA(cm), n * sizeof(int));
-	}
-	*ret_n = n;
-	return 1;
-}
-
 /* ---- the parent's side ---------------------------------------------------- */
 
 int
@@ -143,36 +73,26 @@ maker_ask(const struct maker_req *req, int fd)
 		errno = EAGAIN;
 		return -1;
 	}
-	pkt_send(req, sizeof(*req), &fd, fd != -1);
+	if (fds_send(sock, req, sizeof(*req), &fd, fd != -1) == -1)
+		fatal("ask the maker");
 	under_way++;
 	return 0;
-}
-
-static int
-answer_recv(struct maker_ans *ret, int flags)
-{
-	int	fds[MAKER_FDS];
-	size_t	i, n;
-
-	if (!pkt_recv(ret, sizeof(*ret), flags, fds, &n))
-		return 0;
-	for (i = 0; i < MAKER_FDS; i++)
-		ret->fd[i] = i < n ? fds[i] : -1;
-	under_way--;
-	return 1;
 }
 
 int
 maker_answer(struct maker_ans *ret)
 {
-	return answer_recv(ret, MSG_DONTWAIT);
-}
+	int	fds[MAKER_FDS];
+	ssize_t	n = fds_recv(sock, ret, sizeof(*ret), MSG_DONTWAIT, fds,
+		    MAKER_FDS);
 
-void
-maker_wait(struct maker_ans *ret)
-{
-	if (!answer_recv(ret, 0))
-		fatalx("the maker has ended");
+	if (n == -1 && errno == EAGAIN)
+		return 0;
+	if (n == -1)
+		fatal("the maker has ended");
+	memcpy(ret->fd, fds, sizeof(fds));
+	under_way--;
+	return 1;
 }
 
 /* ---- the maker: daemons ----------------------------------------------------- */
@@ -375,7 +295,8 @@ make(const struct maker_req *q, int fd_arg)
 		a.error = errno != 0 ? errno : EIO;
 		(void)str_copy(a.why, box_error(), sizeof(a.why)); /* cut */
 	}
-	pkt_send(&a, sizeof(a), out, n);
+	if (fds_send(sock, &a, sizeof(a), out, n) == -1)
+		exit(1);		/* privd is gone */
 	for (i = 0; i < n; i++)
 		fd_close(&out[i]);
 }
@@ -420,8 +341,7 @@ maker_loop(void)
 	struct pollfd		pfd[2] = { { .fd = sock, .events = POLLIN },
 				    { .fd = wakeup, .events = POLLIN } };
 	struct maker_req	q;
-	int			fds[MAKER_FDS];
-	size_t			n;
+	int			fd;
 
 	for (;;) {
 		if (poll(pfd, 2, -1) == -1 && errno != EINTR)
@@ -429,9 +349,9 @@ maker_loop(void)
 		reap();
 		if (pfd[0].revents == 0)
 			continue;
-		if (!pkt_recv(&q, sizeof(q), 0, fds, &n))
-			exit(0);		/* privd is gone */
-		make(&q, n == 1 ? fds[0] : -1);
+		if (fds_recv(sock, &q, sizeof(q), 0, &fd, 1) == -1)
+			exit(errno == ECONNRESET ? 0 : 1); /* privd is gone */
+		make(&q, fd);
 		pfd[0].revents = 0;
 	}
 }

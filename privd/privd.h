@@ -99,8 +99,6 @@ void		 maker_start(char *title);
 int		 maker_ask(const struct maker_req *, int fd);
 /* 1 and an answer; 0: none there.  Fatal when the maker is gone. */
 int		 maker_answer(struct maker_ans *ret);
-/* The same, waiting: only before the loop. */
-void		 maker_wait(struct maker_ans *ret);
 
 /* ---- daemons.c: the set ------------------------------------------------ */
 
