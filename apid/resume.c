@@ -19,6 +19,7 @@
 
 #define ANNOUNCE_BURST	200
 #define ANNOUNCE_RATE	20		/* sessions of wb recorded a second */
+#define ANNOUNCE_BYTES	(1024 * 1024)	/* of their argv, kept per box */
 #define CLOCK_SLACK_MS	60000		/* an id of the box's may lie ahead */
 #define RUNNER_PAGES	16		/* of RUNNER_SESSIONS, at most */
 #define ARGV_MAX	1024		/* items; proto.def, session */
@@ -40,6 +41,19 @@ announce_recorded(void *arg, const struct msg *m)
 	session_unref(s);
 }
 
+/* What a box has us keep. */
+static size_t
+announced_bytes(const struct box *b)
+{
+	const struct session	*s;
+	size_t			 n = 0;
+
+	LIST_FOREACH(s, &b->sessions, by_box)
+		if (s->origin == 1)
+			n += list_bytes(&s->argv);
+	return n;
+}
+
 void
 session_announced(struct box *b, const char *id, const char *name,
     const struct wire_list *argv)
@@ -56,6 +70,7 @@ session_announced(struct box *b, const char *id, const char *name,
 		return;
 	}
 	if (b->running >= BOX_RUNNING_MAX ||
+	    announced_bytes(b) + list_bytes(argv) > ANNOUNCE_BYTES ||
 	    !bucket_take(&b->announce_rate, ANNOUNCE_BURST, ANNOUNCE_RATE)) {
 		runner_log(b, "a session of wb is not on the record: too "
 		    "many at once");

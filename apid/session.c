@@ -23,6 +23,8 @@
 #include "log.h"
 #include "xmalloc.h"
 
+#define SESSION_LARGE	4096		/* bytes of argv: not kept when ended */
+
 static void	session_end(struct session *);
 
 /* ---- life --------------------------------------------------------- */
@@ -124,21 +126,29 @@ sessions_drop(struct box *b)
 		session_unlist(s);
 }
 
-/* Ended ones that nobody uses, oldest first. */
+/* An ended one that nobody uses: a large one, or the oldest of too many. */
+static struct session *
+session_spare(struct box *b)
+{
+	struct session	*s, *oldest = NULL;
+
+	LIST_FOREACH(s, &b->sessions, by_box) {
+		if (s->state != SESSION_ENDED || s->refs != 1)
+			continue;
+		if (list_bytes(&s->argv) > SESSION_LARGE)
+			return s;
+		oldest = s;
+	}
+	return b->ended > BOX_ENDED_KEPT ? oldest : NULL;
+}
+
 void
 sessions_trim(struct box *b)
 {
-	struct session	*s, *oldest;
+	struct session	*s;
 
-	while (b->ended > BOX_ENDED_KEPT) {
-		oldest = NULL;
-		LIST_FOREACH(s, &b->sessions, by_box)
-			if (s->state == SESSION_ENDED && s->refs == 1)
-				oldest = s;
-		if (oldest == NULL)
-			return;
-		session_unlist(oldest);
-	}
+	while ((s = session_spare(b)) != NULL)
+		session_unlist(s);
 }
 
 void
