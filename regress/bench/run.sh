@@ -1,6 +1,7 @@
 #!/bin/sh
 # bench/run.sh [ROW...]: starts a private server and prints the table.
 . "$(dirname "$0")/../box/lib.sh"
+WB_DIRECT=1
 build=${WB_BUILD:-$top/build/test}
 box_state
 root=$WB_STATE/rootfs/minimal

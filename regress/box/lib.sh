@@ -15,7 +15,7 @@ work=${WB_WORK:-$(mktemp -d /tmp/wb-regress.XXXXXX)}
 WB_STATE=$work/state
 WB_CGROUP=wb-regress-$$
 WB_UIDS=1342111744
-serve_pid=
+serve_pid= watch_pid=
 passed=0 failed=0 skipped=0
 export WB_PREFIX WB_BIN WB_STATE WB_CGROUP
 
@@ -54,6 +54,32 @@ box_serve() {
 		[ -z "${WB_CONF_MORE-}" ] || printf '%s\n' "$WB_CONF_MORE"
 	} >"$work/workbox.conf"
 	start_serve "$WB_BIN" --config "$work/workbox.conf"
+	box_watch
+}
+
+# Every answer that a test sees is held against the served OpenAPI document:
+# clients talk to watch.py, which passes on and looks.  WB_DIRECT: they do not.
+box_watch() {
+	[ -z "${WB_DIRECT-}" ] && [ -z "$watch_pid" ] || return 0
+	/usr/bin/python3 -c 'import jsonschema' 2>/dev/null || return 0
+	mkfifo "$work/watching"
+	watch=$(free_port $((port + 1)))
+	PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$top/regress/http/watch.py" \
+	    "$watch" "$port" "$work/watch" >"$work/watching" 2>"$work/watch.err" &
+	watch_pid=$!
+	read -r _ <"$work/watching" || { cat "$work/watch.err"; exit 1; }
+	rm "$work/watching"
+	WB_URL=http://127.0.0.1:$watch WORKBOX_SERVER=http://127.0.0.1:$watch
+	export WB_URL WORKBOX_SERVER
+}
+
+box_watched() {
+	[ -n "$watch_pid" ] || return 0
+	kill -TERM "$watch_pid"
+	wait "$watch_pid"
+	watch_pid=
+	like "answers are what the OpenAPI document says: $(head -n 1 "$work/watch")" \
+	    "$(head -n 20 "$work/watch")" '^[1-9][0-9]* answers, 0 faults$'
 }
 
 box_stop() {
@@ -104,6 +130,7 @@ await() {	# command...
 
 box_cleanup() {
 	trap - EXIT INT TERM HUP
+	[ -z "$watch_pid" ] || kill -TERM "$watch_pid"
 	if [ -n "$serve_pid" ]; then
 		for b in $("$WB_BIN" sandbox list --format json 2>/dev/null |
 		    sed -n 's/.*"id": *"\([0-9A-Z]\{26\}\)".*/\1/p'); do
@@ -119,6 +146,7 @@ trap 'box_cleanup; exit 1' INT TERM HUP
 trap 'box_cleanup' EXIT
 
 box_done() {
+	box_watched
 	echo "# $passed passed, $failed failed, $skipped skipped"
 	box_cleanup
 	[ "$failed" = 0 ] || exit 1

@@ -1,6 +1,8 @@
 #!/bin/sh
 # suite.sh: what runs in the guest, one line per check.
 box=$WB_TOP/regress/box
+WB_DIRECT=1
+export WB_DIRECT
 fail=0
 run() {
 	echo "guest: $*"
