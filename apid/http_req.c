@@ -471,7 +471,8 @@ http_reply_empty(struct http_req *r)
 void
 http_reply_json(struct http_req *r, int status, json_t *o)
 {
-	char	*text = o == NULL ? NULL : json_dumps(o, JSON_COMPACT);
+	char	*text = o == NULL ? NULL : json_dumps(o, JSON_COMPACT |
+		    JSON_REAL_PRECISION(15));
 
 	json_decref(o);
 	if (text == NULL)
@@ -677,7 +678,8 @@ http_write(struct http_req *r, const void *data, size_t len)
 int
 http_write_json(struct http_req *r, json_t *o)
 {
-	char	*s = o == NULL ? NULL : json_dumps(o, JSON_COMPACT);
+	char	*s = o == NULL ? NULL : json_dumps(o, JSON_COMPACT |
+		    JSON_REAL_PRECISION(15));
 	size_t	 len;
 	int	 ret;
 
