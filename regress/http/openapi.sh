@@ -7,6 +7,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 here=$top/regress/http
 doc=$WB_BUILD/openapi.json
 npm=$WB_BUILD/http-npm
+page=$top/apid/workbox-api.7
 /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || { echo "skip: no python3-jsonschema"; exit 77; }
 make -s -C "$WB_BUILD/regress" http_echo || exit 1
 bad=0
@@ -27,6 +28,22 @@ if out=$(cd "$npm" && REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true 
 else
 	echo "not ok - redocly"
 	printf '%s\n' "$out" | sed 's/^/# /'
+	bad=1
+fi
+
+# the page: each code with its status, each route with its method
+miss=$({
+	sed -n 's/^CODE([0-9]*, [A-Z_]*, "\([a-z-]*\)", \([0-9]*\)).*/.It Li \1 Ta \2 Ta/p' "$top/common/proto.def"
+	tr '\n' ' ' <"$top/apid/routes.def" | grep -o 'ROUTE([a-z_]*, [A-Z]*,[ 	]*"/[^"]*"' |
+	    sed -n 's/.*, \([A-Z]*\),[ 	]*"\(.*\)"/.It Ic \1 \2/p'
+} | while read -r line; do
+	grep -Fq -- "$line" "$page" || echo "# $line"
+done)
+if [ -z "$miss" ]; then
+	echo "ok - workbox-api(7) has every route, code and status"
+else
+	echo "not ok - workbox-api(7) lacks"
+	echo "$miss"
 	bad=1
 fi
 exit $bad
