@@ -399,15 +399,16 @@ rig_log(struct rig *r, const char *tenant)
 {
 	struct msg_event_read	 q = { .limit = 1000 };
 	struct msg		 m;
-	char			*log = xmalloc(1);
-	size_t			 len = 0, n;
+	size_t			 len = 0, n, cap = 1 << 17;
+	char			*log = xmalloc(cap);
 
 	(void)str_copy(q.tenant, tenant, sizeof(q.tenant));
 	do {
 		rig_ask(&r->apid, MSG_EVENT_READ, &q, &m);
 		ck_assert_uint_eq(m.row->type, MSG_EVENT_PAGE);
 		n = m.body.event_page.lines.len;
-		log = xreallocarray(log, len + n + 1, 1);
+		if (len + n + 1 > cap)
+			log = xreallocarray(log, cap *= 2, 1);
 		if (n > 0)
 			memcpy(log + len, m.body.event_page.lines.data, n);
 		len += n;
