@@ -785,7 +785,9 @@ world_count(int what)
 	case 0:
 		return lines("wc -l </proc/self/mountinfo");
 	case 1:
-		return lines("find /sys/fs/cgroup -type d | grep -c wb-mech");
+		(void)snprintf(cmd, sizeof(cmd), "find /sys/fs/cgroup -type d "
+		    "-path '*/%s*' | wc -l", cgname);
+		return lines(cmd);
 	case 2:
 		(void)snprintf(cmd, sizeof(cmd), "ls %s/sandboxes | wc -l",
 		    state);
