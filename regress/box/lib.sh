@@ -139,6 +139,8 @@ box_cleanup() {
 		done
 		stop_serve >/dev/null 2>&1
 	fi
+	# the server takes its empty tree away; one that was killed did not
+	rmdir "/sys/fs/cgroup/$WB_CGROUP" /sys/fs/cgroup/*/"$WB_CGROUP" 2>/dev/null
 	[ "$failed" = 0 ] || { echo "# log of the server:"; tail -n 40 "$work/serve.log" 2>/dev/null | sed 's/^/#   /'; }
 	[ -n "${WB_KEEP-}" ] || [ -n "${WB_WORK-}" ] || rm -rf "$work"
 }
