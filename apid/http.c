@@ -28,7 +28,8 @@
  * (http_conn_leave).  Nothing may touch a request after it made a callback.
  *
  * When the table is full the connection that waits longest is shed: of those
- * without a request, or else a stream that nobody reads.
+ * without a request, or else an answer or a stream that nobody reads.  Nobody
+ * without a key can hold another one: bodies are read after authorize.
  */
 
 #include <sys/uio.h>
@@ -55,7 +56,8 @@
 #define STOP_MS		10000
 #define FLUSH_MS	30000
 #define LINGER_MS	2000
-#define STALL_MS	30000		/* a stream that may be shed */
+#define STALL_MS	2000		/* an answer that may be shed */
+#define STREAM_STALL_MS	30000		/* a stream that may be shed */
 #define PAUSE_MS	100		/* without accepting */
 #define MIN_MOVED	1024		/* bytes of progress per timer */
 #define ACCEPT_BURST	16
@@ -562,8 +564,12 @@ spare(struct http_server *s)
 	}
 	if (best != NULL)
 		return best;
-	TAILQ_FOREACH(c, &s->conns[HTTP_BUSY], entry)
+	TAILQ_FOREACH(c, &s->conns[HTTP_FLUSH], entry)
 		if (c->stalled_ms != 0 && now - c->stalled_ms > STALL_MS)
+			return c;
+	TAILQ_FOREACH(c, &s->conns[HTTP_BUSY], entry)
+		if (c->stalled_ms != 0 &&
+		    now - c->stalled_ms > STREAM_STALL_MS)
 			return c;
 	return NULL;
 }

@@ -481,8 +481,8 @@ check_length(struct http_req *r)
 {
 	const char	*coding = http_header(r, "Content-Encoding");
 
-	if (r->parse.body == HTTP_B_LENGTH &&
-	    r->parse.length > r->route->body->max)
+	if (r->parse.length > r->route->body->max ||
+	    (r->parse.body == HTTP_B_CHUNKED && r->route->body->max == 0))
 		return fail_large(r);
 	if (coding != NULL && strcasecmp(coding, "identity") != 0) {
 		http_fail(r, CODE_UNSUPPORTED_MEDIA_TYPE, "Content-Encoding",

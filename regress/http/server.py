@@ -375,6 +375,10 @@ def test_bodies(s):
           got[0][0] == 400, got)
     got = answers(s.talk(request("GET", "/healthz", body=b"", close=True)))
     check("an empty body where there is none", got[0][0] == 200)
+    got = answers(s.talk(request("GET", "/healthz",
+                                 "Transfer-Encoding: chunked")))
+    check("a body in chunks where there is none: 400 at once",
+          len(got) == 1 and got[0][0] == 400, got)
     big = b"x" * (1 << 23)
     got = answers(s.talk(request("POST", "/v1/sandboxes", JSON, body=big)))
     check("401 is heard before 8 MiB are sent", len(got) == 1 and
@@ -559,6 +563,20 @@ def test_many():
     for c in live + held:
         c.close()
     check("all gone", s.await_counts(conns=1, reqs=1) is True)
+    end(s)
+    s = Server("-m", "20", tcp=True)
+    held = []
+    for i in range(20):     # ask for much and read nothing
+        c = socket.socket()
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        c.connect(("127.0.0.1", s.port))
+        c.sendall(100 * request("GET", "/v1/openapi.json"))
+        held.append(c)
+    got = s.get("/healthz")
+    check("20 that read nothing, 20 places: others are served", got and
+          got[0] == 200, got)
+    for c in held:
+        c.close()
     end(s)
     s = Server("-n")    # 64 descriptors, 1,024 places
     held = [s.connect() for i in range(100)]
