@@ -37,6 +37,7 @@
 #include <unistd.h>
 
 #include "confine.h"
+#include "log.h"
 #include "xmalloc.h"
 
 #ifndef LANDLOCK_ACCESS_FS_REFER
@@ -124,14 +125,27 @@ confine_error(void)
 
 /* ---- 1: descriptors and limits -------------------------------------- */
 
+/* All but syslog's socket. */
+static int
+close_above(unsigned int last)
+{
+	unsigned int	keep = (unsigned int)log_descriptor();
+
+	if (log_descriptor() == -1 || keep <= last)
+		return (int)syscall(SYS_close_range, last + 1, ~0U, 0);
+	if (keep > last + 1 &&
+	    syscall(SYS_close_range, last + 1, keep - 1, 0) == -1)
+		return -1;
+	return (int)syscall(SYS_close_range, keep + 1, ~0U, 0);
+}
+
 static int
 confine_limits(const struct confine *c)
 {
 	struct rlimit	rl;
 	size_t		i;
 
-	if (c->last_fd != 0 &&
-	    syscall(SYS_close_range, c->last_fd + 1, ~0U, 0) == -1)
+	if (c->last_fd != 0 && close_above(c->last_fd) == -1)
 		return confine_fail("close_range");
 	for (i = 0; i < c->nlimits; i++) {
 		const struct confine_limit *l = &c->limits[i];

@@ -1,9 +1,17 @@
 /*
  * log.c: `daemon[pid]: level: text'.  Must never fail or block the caller
  * for long: one write(2) or one syslog datagram per line.
+ *
+ * The syslog socket is our own (RFC 3164 without a time, as local daemons
+ * take it): libc's would be opened anew behind a fence, which forbids it.
+ * When syslogd has gone away, lines go to stderr.
  */
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +24,7 @@
 
 static const char	*log_name = "workbox";
 static enum log_level	 log_max = LOG_L_INFO;
-static int		 log_syslog;
+static int		 log_fd = -1;	/* syslog's socket; for ever */
 
 static const struct {
 	const char	*name;
@@ -28,14 +36,29 @@ static const struct {
 	[LOG_L_DEBUG] = { "debug", LOG_DEBUG },
 };
 
+static const struct sockaddr_un	 dev_log = { .sun_family = AF_UNIX,
+    .sun_path = "/dev/log" };
+
 void
 log_init(const char *name, enum log_level level, int use_syslog)
 {
 	log_name = name;
 	log_max = level;
-	log_syslog = use_syslog;
-	if (use_syslog)
-		openlog(name, LOG_PID | LOG_NDELAY, LOG_DAEMON);
+	if (!use_syslog || log_fd != -1)
+		return;
+	log_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+	    0);
+	if (log_fd != -1 && connect(log_fd, (const struct sockaddr *)&dev_log,
+	    sizeof(dev_log)) == -1) {
+		(void)close(log_fd);	/* stderr serves */
+		log_fd = -1;
+	}
+}
+
+int
+log_descriptor(void)
+{
+	return log_fd;
 }
 
 int
@@ -72,6 +95,20 @@ escape(char *dst, const char *end, const char *src)
 	return dst;
 }
 
+static int
+send_line(int prio, const char *line, size_t len)
+{
+	char		pri[8];
+	struct iovec	iov[2] = { { pri, 0 },
+	    { (void *)(uintptr_t)line, len } };
+	struct msghdr	mh = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	iov[0].iov_len = (size_t)snprintf(pri, sizeof(pri), "<%d>",
+	    LOG_DAEMON | prio);
+	return sendmsg(log_fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) == -1 ? -1 :
+	    0;
+}
+
 static void
 emit(enum log_level level, int err, const char *fmt, va_list ap)
 {
@@ -89,9 +126,8 @@ emit(enum log_level level, int err, const char *fmt, va_list ap)
 		p = escape(p, end, ": ");
 		p = escape(p, end, strerror(err));
 	}
-	if (log_syslog)
-		syslog(levels[level].prio, "%s", line + n);
-	else {
+	if (log_fd == -1 || send_line(levels[level].prio, line,
+	    (size_t)(p - line)) == -1) {
 		*p++ = '\n';
 		/* nowhere to tell that this failed */
 		(void)!write(STDERR_FILENO, line, (size_t)(p - line));
