@@ -3,8 +3,12 @@
  * badly, and against its own sudden death.
  */
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 
 #include <check.h>
@@ -13,6 +17,7 @@
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,6 +196,59 @@ START_TEST(fence)
 	ck_assert_uint_eq(rig_status(maker, "CapBnd", 16), 0x882c01fb);
 	/* netd is nobody on the host */
 	ck_assert_uint_eq(rig_status(r.d[R_NETD].pid, "Uid", 10), 64001);
+}
+END_TEST
+
+static const struct forbidden {
+	const char	*name;
+	long		 nr, a, b, c;
+} forbidden[] = {
+	{ "fork", SYS_clone, SIGCHLD, 0, 0 },
+	{ "execve", SYS_execve, 0, 0, 0 },
+	{ "mount", SYS_mount, 0, 0, 0 },
+	{ "unshare", SYS_unshare, CLONE_NEWNET, 0, 0 },
+	{ "setns", SYS_setns, 0, 0, 0 },
+	{ "ptrace", SYS_ptrace, PTRACE_ATTACH, 1, 0 },
+	{ "socket", SYS_socket, AF_INET, SOCK_STREAM, 0 },
+	{ "connect", SYS_connect, 0, 0, 0 },
+	{ "setresuid", SYS_setresuid, 1, 1, 1 },
+	{ "chroot", SYS_chroot, 0, 0, 0 },
+	{ "ioctl", SYS_ioctl, 0, TIOCSTI, 0 },
+	{ "process_vm_writev", SYS_process_vm_writev, 1, 0, 0 },
+	{ "mmap, executable", SYS_mmap, 0, 4096, PROT_READ | PROT_EXEC },
+};
+#define NFORBIDDEN ((int)(sizeof(forbidden) / sizeof(forbidden[0])))
+
+/* The call is made in privd's place: it waits in a system call, whose
+ * instruction is gone through again with other registers. */
+START_TEST(forbidden_call)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+	const struct forbidden	*f = &forbidden[_i];
+	struct user_regs_struct	 regs;
+	int			 st;
+
+	rig_start(&r);
+	ck_assert_int_eq(ptrace(PTRACE_ATTACH, r.pid, NULL, NULL), 0);
+	ck_assert_int_eq(waitpid(r.pid, &st, __WALL), r.pid);
+	ck_assert_int_eq(ptrace(PTRACE_GETREGS, r.pid, NULL, &regs), 0);
+	ck_assert_int_ne((long)regs.orig_rax, -1);
+	regs.rip -= 2;
+	regs.rax = (unsigned long long)f->nr;
+	regs.orig_rax = (unsigned long long)-1;
+	regs.rdi = (unsigned long long)f->a;
+	regs.rsi = (unsigned long long)f->b;
+	regs.rdx = (unsigned long long)f->c;
+	ck_assert_int_eq(ptrace(PTRACE_SETREGS, r.pid, NULL, &regs), 0);
+	ck_assert_int_eq(ptrace(PTRACE_CONT, r.pid, NULL, NULL), 0);
+	st = rig_wait(&r);
+	ck_assert_msg(WIFSIGNALED(st) && WTERMSIG(st) == SIGSYS,
+	    "%s: status %x", f->name, st);
+	/* and the next one serves */
+	rig_privd(&r);
+	rig_set(&r);
+	ck_assert_uint_eq(rig_go(&r), 0);
+#endif
 }
 END_TEST
 
@@ -1049,6 +1107,7 @@ main(void)
 	tcase_add_test(set, start_order);
 	tcase_add_test(set, second_is_refused);
 	tcase_add_test(set, fence);
+	tcase_add_loop_test(set, forbidden_call, 0, NFORBIDDEN);
 	tcase_add_loop_test(set, all_for_one, 0, 2 * R_N);
 	tcase_add_test(set, gives_up);
 	tcase_add_test(set, stop_order);
