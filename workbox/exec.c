@@ -10,7 +10,6 @@
  * SIGINT, SIGTERM or SIGHUP is passed on; the second ends this program and
  * leaves the command running.  A command is never started twice.
  */
-#include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -37,10 +36,10 @@
 #define RETRY_MS	60000		/* without progress: give up */
 
 struct piece {
-	STAILQ_ENTRY(piece)	 next;
-	int			 fd;
-	size_t			 len, off;
-	char			 bytes[];
+	struct piece	*next;			/* owned */
+	int		 fd;
+	size_t		 len, off;
+	char		 bytes[];
 };
 
 struct exec {
@@ -50,8 +49,9 @@ struct exec {
 	struct lines	 lines;
 	json_t		*ended;			/* owned: the session */
 	uint64_t	 after;			/* last chunk seen */
-	STAILQ_HEAD(, piece) queue;
-	size_t		 queued;
+	struct piece	*first;			/* owned: the queue */
+	struct piece	**last;			/* borrowed: its end */
+	size_t		 queued;		/* bytes */
 	size_t		 unit[3];		/* bytes per write, by fd */
 	int		 paused;
 	int64_t		 retry_at, give_up;	/* ms; 0: none */
@@ -237,20 +237,29 @@ enqueue(struct exec *x, int fd, const char *bytes, size_t len)
 	p->len = len;
 	p->off = 0;
 	memcpy(p->bytes, bytes, len);
-	STAILQ_INSERT_TAIL(&x->queue, p, next);
+	p->next = NULL;
+	*x->last = p;
+	x->last = &p->next;
 	x->queued += len;
+}
+
+static void
+drop_first(struct exec *x)
+{
+	struct piece	*p = x->first;
+
+	x->queued -= p->len - p->off;
+	x->first = p->next;
+	if (x->first == NULL)
+		x->last = &x->first;
+	free(p);
 }
 
 static void
 drop_queue(struct exec *x)
 {
-	struct piece	*p;
-
-	while ((p = STAILQ_FIRST(&x->queue)) != NULL) {
-		STAILQ_REMOVE_HEAD(&x->queue, next);
-		free(p);
-	}
-	x->queued = 0;
+	while (x->first != NULL)
+		drop_first(x);
 }
 
 static int
@@ -332,7 +341,7 @@ drain(struct exec *x)
 	ssize_t		 n;
 	size_t		 len;
 
-	while ((p = STAILQ_FIRST(&x->queue)) != NULL) {
+	while ((p = x->first) != NULL) {
 		pfd.fd = p->fd;
 		pfd.events = POLLOUT;
 		if (poll(&pfd, 1, 0) <= 0)
@@ -349,10 +358,8 @@ drain(struct exec *x)
 		}
 		p->off += (size_t)n;
 		x->queued -= (size_t)n;
-		if (p->off == p->len) {
-			STAILQ_REMOVE_HEAD(&x->queue, next);
-			free(p);
-		}
+		if (p->off == p->len)
+			drop_first(x);
 	}
 }
 
@@ -635,8 +642,8 @@ wait_step(struct exec *x)
 		w[n].fd = STDIN_FILENO;
 		w[n++].events = CURL_WAIT_POLLIN;
 	}
-	if (!STAILQ_EMPTY(&x->queue)) {
-		w[n].fd = STAILQ_FIRST(&x->queue)->fd;
+	if (x->first != NULL) {
+		w[n].fd = x->first->fd;
 		w[n++].events = CURL_WAIT_POLLOUT;
 	}
 	if (x->retry_at != 0)
@@ -676,7 +683,7 @@ unfinished(const struct exec *x)
 		return x->sid != NULL && (x->sig_due != 0 || x->sig != NULL);
 	if (x->rc != -1)
 		return 0;
-	return x->ended == NULL || !STAILQ_EMPTY(&x->queue);
+	return x->ended == NULL || x->first != NULL;
 }
 
 int
@@ -690,7 +697,7 @@ exec_run(const char *box, json_t *body, int use_stdin)
 	x.rc = -1;
 	x.unit[STDOUT_FILENO] = write_unit(STDOUT_FILENO);
 	x.unit[STDERR_FILENO] = write_unit(STDERR_FILENO);
-	STAILQ_INIT(&x.queue);
+	x.last = &x.first;
 	catch_signals();
 	if (use_stdin)
 		first_input(&x, body);

@@ -124,14 +124,12 @@ set_default(int dir, const char *name)
 /* ---- build -------------------------------------------------------------- */
 
 static int
-finish(int dir, int fd, const char *tmp, const char *name)
+finish(int dir, int build, const char *name)
 {
 	char	was[64];
 	int	rc;
 
-	if (fchmod(fd, 0755) == -1)
-		return fail_errno("%s", name);
-	if (renameat2(dir, tmp, dir, name, RENAME_NOREPLACE) == -1)
+	if (renameat2(build, "root", dir, name, RENAME_NOREPLACE) == -1)
 		return fail_errno("put %s into place", name);
 	(void)fsync(dir);	/* what is lost in a crash is built again */
 	read_default(dir, was);
@@ -140,6 +138,24 @@ finish(int dir, int fd, const char *tmp, const char *name)
 	printf("root file system %s built%s\n", name, *was == '\0' ?
 	    ", the default" : "");
 	return 0;
+}
+
+/* The build's directory: the tree in root, what passes in tmp. */
+static int
+build_in(const struct args *a, const struct conf *c, int build,
+    const char *tmp, int debian)
+{
+	auto_close int	root = -1;
+
+	if (fchmod(build, 0755) == -1 || tree_dir(build, "root", 0755) == -1 ||
+	    tree_dir(build, "tmp", 01777) == -1)
+		return fail_errno("%s/rootfs/%s", c->state_dir, tmp);
+	root = openat(build, "root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+	if (root == -1)
+		return fail_errno("%s/rootfs/%s", c->state_dir, tmp);
+	return debian ? rootfs_debian(a, c, root, tmp, build) :
+	    rootfs_minimal(a, root);
 }
 
 static int
@@ -168,10 +184,10 @@ build_main(const struct args *a)
 		return fail("there is a root file system %s already", name);
 	if ((fd = tree_begin(dir, tmp)) == -1)
 		return fail_errno("%s/rootfs", c.state_dir);
-	rc = debian ? rootfs_debian(a, &c, fd, tmp) : rootfs_minimal(a, fd);
+	rc = build_in(a, &c, fd, tmp, debian);
 	if (rc == 0)
-		rc = finish(dir, fd, tmp, name);
-	if (rc != 0 && tree_remove(dir, tmp) == -1)
+		rc = finish(dir, fd, name);
+	if (tree_remove(dir, tmp) == -1)
 		(void)fail_errno("remove %s/rootfs/%s", c.state_dir, tmp);
 	return rc;
 }

@@ -265,7 +265,7 @@ on_signal(int num)
 {
 	interrupted = num;
 	if (builder > 0)
-		(void)kill(builder, SIGTERM);
+		(void)kill(builder, SIGKILL);
 }
 
 /* Words of package lists and suites: nothing that is an option or a path. */
@@ -306,16 +306,17 @@ host_suite(void)
 }
 
 /*
- * In the child: mounts of its own, which end with the build whatever ends
- * it, and the lock for as long as it runs.
+ * In the child, which is pid 1 of a pid namespace: whatever ends it ends all
+ * that it has started, and its mounts with them.  It holds the lock.
  */
 static void
 become_mmdebstrap(char **argv, int lock)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM) == -1 ||
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 ||
 	    unshare(CLONE_NEWNS) == -1 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1 ||
-	    fcntl(lock, F_SETFD, 0) == -1)
+	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+	    NULL) == -1 || fcntl(lock, F_SETFD, 0) == -1)
 		_exit(fail_errno("prepare mmdebstrap"));
 	(void)execvp(argv[0], argv);
 	(void)fail_errno("run mmdebstrap (package mmdebstrap)");
@@ -334,10 +335,12 @@ run_mmdebstrap(char **argv, int lock)
 	(void)sigaction(SIGTERM, &sa, NULL);
 	(void)sigaction(SIGHUP, &sa, NULL);
 	(void)fflush(stdout);
-	if ((builder = fork()) == -1)
+	if (unshare(CLONE_NEWPID) == -1 || (builder = fork()) == -1)
 		return fail_errno("run mmdebstrap");
 	if (builder == 0)
 		become_mmdebstrap(argv, lock);
+	if (interrupted != 0)	/* before there was anything to be ended */
+		(void)kill(builder, SIGKILL);
 	while (waitpid(builder, &status, 0) == -1)
 		if (errno != EINTR)
 			return fail_errno("wait for mmdebstrap");
@@ -400,9 +403,9 @@ finish_debian(int fd)
 
 int
 rootfs_debian(const struct args *a, const struct conf *c, int fd,
-    const char *tmp)
+    const char *tmp, int lock)
 {
-	auto_free char	*target = NULL, *include = NULL;
+	auto_free char	*build = NULL, *include = NULL, *tmpdir = NULL;
 	const char	*suite = args_get(a, "suite");
 	const char	*mirror = args_get(a, "mirror");
 	char		*argv[16];
@@ -418,7 +421,10 @@ rootfs_debian(const struct args *a, const struct conf *c, int fd,
 	if ((rc = package_list(a, &include)) != 0 ||
 	    (rc = export_ca(a, &ca)) != 0)
 		return rc;
-	target = xasprintf("%s/rootfs/%s", c->state_dir, tmp);
+	build = xasprintf("%s/rootfs/%s", c->state_dir, tmp);
+	tmpdir = xasprintf("%s/tmp", build);
+	if (setenv("TMPDIR", tmpdir, 1) == -1)
+		return fail_errno("%s", tmpdir);
 	argv[n++] = xstrdup("mmdebstrap");
 	argv[n++] = xstrdup("--mode=root");
 	argv[n++] = xstrdup("--variant=minbase");
@@ -430,11 +436,11 @@ rootfs_debian(const struct args *a, const struct conf *c, int fd,
 	if (!isatty(STDERR_FILENO))
 		argv[n++] = xstrdup("--quiet");
 	argv[n++] = xstrdup(suite);
-	argv[n++] = xstrdup(target);
+	argv[n++] = xasprintf("%s/root", build);
 	if (mirror != NULL)
 		argv[n++] = xstrdup(mirror);
 	argv[n] = NULL;
-	if ((rc = run_mmdebstrap(argv, fd)) == 0)
+	if ((rc = run_mmdebstrap(argv, lock)) == 0)
 		rc = finish_debian(fd);
 	while (n > 0)
 		free(argv[--n]);
