@@ -52,13 +52,20 @@ struct tail {
 	int		rc;
 };
 
-/* The number of a record; every line begins with it. */
+/* The number of a record, with which its line begins, or 0. */
 static uint64_t
 record_seq(const char *line)
 {
-	unsigned long long	seq;
+	static const char	 head[] = "{\"seq\":";
+	const char		*num = line + sizeof head - 1;
+	unsigned long long	 seq;
+	char			*end;
 
-	return sscanf(line, "{\"seq\":%20llu,", &seq) == 1 ? seq : 0;
+	if (strncmp(line, head, sizeof head - 1) != 0 || *num < '1' ||
+	    *num > '9')
+		return 0;
+	seq = strtoull(num, &end, 10);
+	return *end == ',' ? seq : 0;
 }
 
 static int

@@ -1,0 +1,495 @@
+/*
+ * client_test: the command line against servers that answer with what is
+ * written here, right, wrong, cut and late; and the parts below it.
+ *
+ * Each case gives the answers, one per connection, and says what the program
+ * must print, exit with, and have asked.
+ */
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Before check.h, which has a macro fail. */
+#include "../../workbox/workbox.h"
+#include "xmalloc.h"
+
+#include <check.h>
+
+#ifndef WB_TOP_BUILDDIR
+#define WB_TOP_BUILDDIR	".."
+#endif
+
+#define PROGRAM	WB_TOP_BUILDDIR "/workbox/workbox"
+#define SID	"01K8AAAAAAAAAAAAAAAAAAAAAA"
+#define HEAD	"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n" \
+	"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+#define START	"{\"start\":{\"sessionId\":\"" SID "\"}}\n"
+#define END(c)	"{\"end\":{\"sessionId\":\"" SID "\",\"state\":\"ended\"," \
+	"\"exitCode\":" #c ",\"signal\":null,\"reason\":null}}\n"
+#define CHUNK(n, s) "{\"seq\":" #n ",\"stream\":\"stdout\",\"data\":\"" s \
+	"\",\"encoding\":\"utf-8\"}\n"
+#define JSON(st, b) "HTTP/1.1 " st " X\r\nContent-Type: application/json\r\n" \
+	"Connection: close\r\n\r\n" b
+
+static char	 out[1 << 20], err[65536], asked[65536];
+static char	 dir[] = "/tmp/wb-client-XXXXXX";
+static int	 code;
+
+/* ---- a server that says what it is told ------------------------------------ */
+
+/* "$" stands for the head of a stream, each line after it for a chunk. */
+static void
+answer(int fd, const char *text)
+{
+	const char	*p, *nl;
+	char		 size[32];
+
+	if (*text != '$') {
+		(void)!write(fd, text, strlen(text));
+		return;
+	}
+	(void)!write(fd, HEAD, strlen(HEAD));
+	for (p = text + 1; *p != '\0' && *p != '!'; p = nl) {
+		nl = strchr(p, '\n');
+		nl = nl == NULL ? p + strlen(p) : nl + 1;
+		(void)snprintf(size, sizeof size, "%zx\r\n", (size_t)(nl - p));
+		(void)!write(fd, size, strlen(size));
+		(void)!write(fd, p, (size_t)(nl - p));
+		(void)!write(fd, "\r\n", 2);
+	}
+	if (*p != '!')		/* "!" at the end: cut there */
+		(void)!write(fd, "0\r\n\r\n", 5);
+}
+
+/* Reads a whole request; the head's first line and the body go to log. */
+static void
+take_request(int fd, FILE *log)
+{
+	static char	 buf[1 << 18];
+	size_t		 len = 0, body, want = 0;
+	ssize_t		 n;
+	const char	*end, *cl;
+
+	while (len < sizeof buf - 1 && (n = read(fd, buf + len,
+	    sizeof buf - 1 - len)) > 0) {
+		len += (size_t)n;
+		buf[len] = '\0';
+		if ((end = strstr(buf, "\r\n\r\n")) == NULL)
+			continue;
+		body = (size_t)(end + 4 - buf);
+		cl = strstr(buf, "Content-Length: ");
+		if (cl != NULL && cl < end)
+			want = (size_t)strtoul(cl + 16, NULL, 10);
+		if (len >= body + want) {
+			fprintf(log, "%.*s %.*s\n", (int)strcspn(buf, "\r"),
+			    buf, (int)want, buf + body);
+			return;
+		}
+	}
+}
+
+static pid_t
+serve(int lfd, const char *const *answers)
+{
+	pid_t	 pid = fork();
+	FILE	*log;
+	int	 fd;
+
+	if (pid != 0)
+		return pid;
+	log = fopen("asked", "w");
+	setvbuf(log, NULL, _IONBF, 0);
+	for (; *answers != NULL; answers++) {
+		if ((fd = accept(lfd, NULL, NULL)) == -1)
+			_exit(1);
+		take_request(fd, log);
+		answer(fd, *answers);
+		close(fd);
+	}
+	_exit(0);
+}
+
+static void
+slurp(const char *name, char *buf, size_t size)
+{
+	int	fd = open(name, O_RDONLY);
+	ssize_t	n, len = 0;
+
+	while (fd != -1 && (n = read(fd, buf + len, size - 1 -
+	    (size_t)len)) > 0)
+		len += n;
+	buf[len] = '\0';
+	close(fd);
+}
+
+static void
+run_program(char **argv, const char *input, int port)
+{
+	char	server[64];
+	pid_t	pid;
+	int	status;
+	FILE	*f = fopen("in", "w");
+
+	fputs(input, f);
+	fclose(f);
+	snprintf(server, sizeof server, "http://127.0.0.1:%d", port);
+	if ((pid = fork()) == 0) {
+		setenv("WORKBOX_SERVER", server, 1);
+		setenv("WORKBOX_TOKEN", "sesame-sesame-sesame", 1);
+		dup2(open("in", O_RDONLY), 0);
+		dup2(open("out", O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+		dup2(open("err", O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+		execv(PROGRAM, argv);
+		_exit(99);
+	}
+	waitpid(pid, &status, 0);
+	code = WIFEXITED(status) ? WEXITSTATUS(status) :
+	    1000 + WTERMSIG(status);
+	slurp("out", out, sizeof out);
+	slurp("err", err, sizeof err);
+}
+
+/* Runs `workbox WORDS' with the answers given; NULL ends both. */
+static void
+with_input(const char *input, const char *const *answers, ...)
+{
+	struct sockaddr_in	sa = { .sin_family = AF_INET,
+	    .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t		len = sizeof sa;
+	char			*argv[24];
+	int			lfd = socket(AF_INET, SOCK_STREAM, 0), n = 0;
+	pid_t			server;
+	va_list			ap;
+
+	ck_assert_int_eq(bind(lfd, (struct sockaddr *)&sa, sizeof sa), 0);
+	ck_assert_int_eq(listen(lfd, 8), 0);
+	ck_assert_int_eq(getsockname(lfd, (struct sockaddr *)&sa, &len), 0);
+	server = serve(lfd, answers);
+	close(lfd);
+	argv[n++] = xstrdup("workbox");
+	va_start(ap, answers);
+	while ((argv[n] = va_arg(ap, char *)) != NULL)
+		n++;
+	va_end(ap);
+	run_program(argv, input, ntohs(sa.sin_port));
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	slurp("asked", asked, sizeof asked);
+	free(argv[0]);
+}
+
+#define A(...)	(const char *const []){ __VA_ARGS__, NULL }
+#define EXEC	"sandbox", "exec", "b", "--", "x", NULL
+
+static void
+expect(int want_code, const char *want_out, const char *in_err,
+    const char *in_asked)
+{
+	ck_assert_msg(code == want_code, "code %d, expected %d; out %s; err %s",
+	    code, want_code, out, err);
+	if (want_out != NULL)
+		ck_assert_str_eq(out, want_out);
+	if (in_err != NULL)
+		ck_assert_msg(*in_err == '\0' ? *err == '\0' :
+		    strstr(err, in_err) != NULL, "err: %s", err);
+	if (in_asked != NULL)
+		ck_assert_msg(strstr(asked, in_asked) != NULL, "asked: %s",
+		    asked);
+}
+
+/* ---- exec ------------------------------------------------------------------- */
+
+START_TEST(exec_whole)
+{
+	with_input("", A("$" START CHUNK(1, "a\\n") "{\"seq\":2,\"stream\":"
+	    "\"stdout\",\"data\":\"AP8=\",\"encoding\":\"base64\"}\n"
+	    CHUNK(3, "\\u0000z") END(7)), EXEC);
+	expect(7, NULL, "", "POST /v1/sandboxes/b/exec?stream=1 HTTP/1.1 "
+	    "{\"argv\":[\"x\"]}");
+	ck_assert_mem_eq(out, "a\n\0\377\0z", 6);
+}
+END_TEST
+
+/* Cut anywhere after it began: taken up behind the last whole chunk. */
+START_TEST(exec_cut)
+{
+	with_input("", A("$" START CHUNK(1, "one\\n") "{\"seq\":2,!",
+	    "$" CHUNK(2, "two\\n") "!", "$" CHUNK(2, "two\\n")
+	    CHUNK(3, "three\\n") END(0)), EXEC);
+	expect(0, "one\ntwo\nthree\n", "", "/sessions/" SID
+	    "/output?after=2&follow=1");
+	ck_assert_ptr_nonnull(strstr(asked, "/output?after=1&follow=1"));
+}
+END_TEST
+
+START_TEST(exec_restart)
+{
+	with_input("", A("$" START "!", JSON("503", "{}"), JSON("502", ""),
+	    "", "$" CHUNK(1, "late\\n") END(0)), EXEC);
+	expect(0, "late\n", "", "after=0");
+}
+END_TEST
+
+/* Whether it has started is not known: it is not tried again. */
+START_TEST(exec_once)
+{
+	with_input("", A("", "$" START END(0)), EXEC);
+	expect(125, "", "Empty reply", NULL);
+	with_input("", A("$!", "$" START END(0)), EXEC);
+	expect(125, "", "workbox sandbox exec: ", NULL);
+}
+END_TEST
+
+START_TEST(exec_gap)
+{
+	with_input("", A("$" START CHUNK(1, "a") "{\"gap\":{\"first\":2,"
+	    "\"last\":9,\"bytes\":100}}\n" CHUNK(10, "b") END(0)), EXEC);
+	expect(0, "ab", "chunks 2 to 9, 100 bytes", NULL);
+}
+END_TEST
+
+START_TEST(exec_nonsense)
+{
+	static const char *const	bad[] = {
+		"$" START "nonsense\n",
+		"$" START "{\"seq\":1,\"stream\":\"stdin\",\"data\":\"\"}\n",
+		"$" START "{\"seq\":1,\"stream\":\"stdout\",\"data\":7}\n",
+		"$" START "{\"seq\":1,\"stream\":\"stdout\",\"data\":\"A\","
+		    "\"encoding\":\"base64\"}\n",
+		"$" START "{\"seq\":1,\"stream\":\"stdout\",\"data\":\"A=B=\","
+		    "\"encoding\":\"base64\"}\n",
+		"$" START "{\"seq\":1,\"stream\":\"stdout\",\"data\":\"AAA\001\","
+		    "\"encoding\":\"base64\"}\n",
+	};
+	size_t				i;
+
+	for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		with_input("", A(bad[i]), EXEC);
+		expect(125, "", "sent a line that is no output", NULL);
+	}
+	/* What a later server may add is no fault. */
+	with_input("", A("$" START "{\"new\":1}\n" END(0)), EXEC);
+	expect(0, "", "", NULL);
+}
+END_TEST
+
+START_TEST(exec_long_line)
+{
+	char	*text = xmalloc((2 << 20) + 64);
+	size_t	 n = strlen("$" START);
+
+	memcpy(text, "$" START, n);
+	memset(text + n, 'x', 2 << 20);
+	text[n + (2 << 20)] = '\0';
+	with_input("", A(text), EXEC);
+	expect(125, "", "sent a line that is too long", NULL);
+	free(text);
+}
+END_TEST
+
+START_TEST(exec_codes)
+{
+	with_input("", A(JSON("422", "{\"code\":\"command-not-found\","
+	    "\"detail\":\"x\"}")), EXEC);
+	expect(127, "", "x (command-not-found)", NULL);
+	with_input("", A(JSON("422", "{\"code\":\"command-not-executable\","
+	    "\"detail\":\"x\"}")), EXEC);
+	expect(126, "", NULL, NULL);
+	with_input("", A("$" START "{\"end\":{\"sessionId\":\"s\","
+	    "\"exitCode\":null,\"signal\":9,\"reason\":\"oom\"}}\n"), EXEC);
+	expect(137, "", "session s: oom", NULL);
+	with_input("", A("$" START "{\"end\":{\"sessionId\":\"s\","
+	    "\"exitCode\":null,\"signal\":null,\"reason\":\"lost\"}}\n"),
+	    EXEC);
+	expect(125, "", "session s: lost", NULL);
+}
+END_TEST
+
+START_TEST(exec_input)
+{
+	with_input("hello\n", A("$" START END(0)), EXEC);
+	expect(0, "", "", "{\"argv\":[\"x\"],\"stdin\":\"hello\\n\"}");
+	with_input("\377", A("$" START "!", JSON("200", "{\"offset\":1}"),
+	    "$" END(0)), EXEC);
+	ck_assert_ptr_nonnull(strstr(asked, "\"stdinOpen\":true"));
+	ck_assert_ptr_nonnull(strstr(asked, "/stdin?offset=0&eof=1"));
+}
+END_TEST
+
+/* ---- others ------------------------------------------------------------------ */
+
+START_TEST(problems)
+{
+	with_input("", A(JSON("409", "{\"code\":\"name-taken\",\"field\":"
+	    "\"name\",\"detail\":\"taken \\u001b[31m\"}")), "sandbox",
+	    "create", "--name", "a", NULL);
+	expect(125, "", "workbox sandbox create: name: taken \\x1b[31m "
+	    "(name-taken)\n", "{\"name\":\"a\"}");
+	with_input("", A(JSON("500", "{\"code\":\"create-failed\",\"detail\":"
+	    "\"d\",\"launchLog\":[\"l1\",\"l2\"]}")), "sandbox", "create",
+	    NULL);
+	expect(125, "", "launch log: l2", NULL);
+	with_input("", A(JSON("500", "<html>")), "sandbox", "inspect", "a",
+	    NULL);
+	expect(125, "", "answered 500", NULL);
+	with_input("", A(JSON("200", "<html>")), "sandbox", "inspect", "a",
+	    NULL);
+	expect(125, "", "without JSON", NULL);
+}
+END_TEST
+
+/* The key goes nowhere but to the server that was named. */
+START_TEST(redirect)
+{
+	with_input("", A("HTTP/1.1 302 X\r\nLocation: http://127.0.0.1:1/\r\n"
+	    "Content-Length: 0\r\nConnection: close\r\n\r\n"), "sandbox",
+	    "inspect", "a", NULL);
+	expect(125, "", "answered 302", NULL);
+}
+END_TEST
+
+START_TEST(pages)
+{
+	with_input("", A(JSON("200", "{\"items\":[{\"name\":\"a\"}],"
+	    "\"nextCursor\":\"x y\"}"), JSON("200", "{\"items\":[{\"name\":"
+	    "\"b\\u001b[1m\"}],\"nextCursor\":null}")), "sandbox", "ls",
+	    "--label", "k=v w", NULL);
+	expect(0, NULL, "", "GET /v1/sandboxes?label=k%3Dv%20w&after=x%20y");
+	ck_assert_ptr_nonnull(strstr(out, "\nb\\x1b[1m "));
+}
+END_TEST
+
+START_TEST(paths)
+{
+	with_input("", A(JSON("200", "{}")), "sandbox", "inspect", "../a/b?c",
+	    NULL);
+	expect(0, "{}\n", "", "GET /v1/sandboxes/..%2Fa%2Fb%3Fc HTTP");
+	with_input("", A(JSON("200", "{}")), "sandbox", "inspect", "..",
+	    NULL);
+	expect(0, "{}\n", "", "GET /v1/sandboxes/%2E%2E HTTP");
+}
+END_TEST
+
+START_TEST(waits)
+{
+	with_input("", A(JSON("200", "{\"state\":\"running\"}"), "",
+	    JSON("503", ""), JSON("200", "{\"state\":\"ended\","
+	    "\"exitCode\":4}")), "sandbox", "wait", "b", "s", NULL);
+	expect(4, NULL, "", "/sessions/s?wait=60");
+	with_input("", A(JSON("404", "{\"code\":\"not-found\",\"detail\":"
+	    "\"no\"}")), "sandbox", "wait", "b", "s", NULL);
+	expect(125, "", "no (not-found)", NULL);
+}
+END_TEST
+
+START_TEST(records)
+{
+	with_input("", A("$" "{\"seq\":1,\"a\":\"\303\244\"}\n"
+	    "{\"seq\":2}\n"), "events", "export", NULL);
+	ck_assert_int_eq(code, 125);	/* not a record: no comma */
+	with_input("", A("$" "{\"seq\":1,\"a\":\"\303\244\"}\n"
+	    "{\"seq\":2,\"b\":0}\n"), "events", "export", NULL);
+	expect(0, "{\"seq\":1,\"a\":\"\303\244\"}\n{\"seq\":2,\"b\":0}\n", "",
+	    NULL);
+	with_input("", A("$" "{\"seq\":1,\"a\":0}\n{\"seq\":2,\"b\""),
+	    "events", "export", NULL);
+	expect(125, "{\"seq\":1,\"a\":0}\n", "ended within a line", NULL);
+	with_input("", A("$" "{\"seq\":2,\"a\":0}\n{\"seq\":1,\"b\":0}\n"),
+	    "events", "export", NULL);
+	expect(125, "{\"seq\":2,\"a\":0}\n", "no record above 2", NULL);
+	/* Cut in the middle: an export that is not whole is a failure. */
+	with_input("", A("$" "{\"seq\":1,\"a\":0}\n!"), "events", "export",
+	    NULL);
+	expect(125, "{\"seq\":1,\"a\":0}\n", NULL, NULL);
+}
+END_TEST
+
+/* ---- parts ------------------------------------------------------------------- */
+
+START_TEST(numbers)
+{
+	uint64_t	v = 0;
+
+	ck_assert_int_eq(text_bytes("1", 0, UINT64_MAX, &v), 0);
+	ck_assert_uint_eq(v, 1);
+	ck_assert_int_eq(text_bytes("2k", 0, UINT64_MAX, &v), 0);
+	ck_assert_uint_eq(v, 2048);
+	ck_assert_int_eq(text_bytes("3GiB", 0, UINT64_MAX, &v), 0);
+	ck_assert_uint_eq(v, UINT64_C(3) << 30);
+	ck_assert_int_eq(text_bytes("18446744073709551615", 0, UINT64_MAX,
+	    &v), 0);
+	ck_assert_int_eq(text_bytes("16777216T", 0, UINT64_MAX, &v), -1);
+	ck_assert_int_eq(text_bytes("1 K", 0, UINT64_MAX, &v), -1);
+	ck_assert_int_eq(text_bytes("1KX", 0, UINT64_MAX, &v), -1);
+	ck_assert_int_eq(text_bytes("", 0, UINT64_MAX, &v), -1);
+	ck_assert_int_eq(text_u64("18446744073709551616", 0, UINT64_MAX, &v),
+	    -1);
+	ck_assert_int_eq(text_u64("-1", 0, UINT64_MAX, &v), -1);
+	ck_assert_int_eq(text_u64(" 1", 0, UINT64_MAX, &v), -1);
+	ck_assert_int_eq(text_u64("5", 6, 7, &v), -1);
+}
+END_TEST
+
+START_TEST(times)
+{
+	ck_assert_int_eq(text_time("1970-01-01T00:00:00.000Z"), 0);
+	ck_assert_int_eq(text_time("2000-02-29T12:34:56.789Z"), 951827696);
+	ck_assert_int_eq(text_time("2026-11-29T14:00:00.000Z"), 1795960800);
+	ck_assert_int_eq(text_time("2038-01-19T03:14:08.000Z"), 2147483648);
+	ck_assert_int_eq(text_time("yesterday"), -1);
+	ck_assert_int_eq(text_time(""), -1);
+	ck_assert_int_eq(text_signal("TERM"), SIGTERM);
+	ck_assert_int_eq(text_signal("SIGKILL"), 9);
+	ck_assert_int_eq(text_signal("15"), 15);
+	ck_assert_int_eq(text_signal("65"), 0);
+	ck_assert_int_eq(text_signal("NOPE"), 0);
+	ck_assert_str_eq(text_signal_name(SIGINT), "INT");
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("client");
+	TCase	*tc = tcase_create("client");
+	SRunner	*sr;
+	int	 failed;
+
+	if (mkdtemp(dir) == NULL || chdir(dir) == -1)
+		return 99;
+	signal(SIGPIPE, SIG_IGN);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, exec_whole);
+	tcase_add_test(tc, exec_cut);
+	tcase_add_test(tc, exec_restart);
+	tcase_add_test(tc, exec_once);
+	tcase_add_test(tc, exec_gap);
+	tcase_add_test(tc, exec_nonsense);
+	tcase_add_test(tc, exec_long_line);
+	tcase_add_test(tc, exec_codes);
+	tcase_add_test(tc, exec_input);
+	tcase_add_test(tc, problems);
+	tcase_add_test(tc, redirect);
+	tcase_add_test(tc, pages);
+	tcase_add_test(tc, paths);
+	tcase_add_test(tc, waits);
+	tcase_add_test(tc, records);
+	tcase_add_test(tc, numbers);
+	tcase_add_test(tc, times);
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	(void)!system("rm -f in out err asked");
+	(void)rmdir(dir);
+	return failed != 0;
+}
