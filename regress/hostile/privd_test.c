@@ -469,6 +469,14 @@ END_TEST
 
 #define BURST	48
 
+static void
+burst_id(char ret[27], int i)
+{
+	memcpy(ret, "01K8AAAAAAAAAAAAAAAAAAAA00", 27);
+	ret[24] = (char)('0' + i / 10);
+	ret[25] = (char)('0' + i % 10);
+}
+
 /* More at once than the maker takes; netd answers in the other order. */
 START_TEST(burst)
 {
@@ -482,8 +490,7 @@ START_TEST(burst)
 	r.conf.max_boxes = BURST;
 	rig_start(&r);
 	for (i = 0; i < BURST; i++) {
-		(void)snprintf(c.id, sizeof(c.id), "01K8AAAAAAAAAAAAAAAAAAAA%02d",
-		    i);
+		burst_id(c.id, i);
 		ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_CREATE,
 		    &c, -1, NULL), 0);
 	}
@@ -499,8 +506,7 @@ START_TEST(burst)
 	for (i = 0; i < BURST; i++)
 		ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_BOX_CREATED);
 	for (i = 0; i < BURST; i++) {
-		(void)snprintf(id, sizeof(id), "01K8AAAAAAAAAAAAAAAAAAAA%02d",
-		    i);
+		burst_id(id, i);
 		kill_box(id);
 		purge_box(id, 1);
 	}
