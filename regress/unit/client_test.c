@@ -45,7 +45,12 @@ static int	 code;
 
 /* ---- a server that says what it is told ------------------------------------ */
 
-/* "$" stands for the head of a stream, each line after it for a chunk. */
+static void	serve_one(void);
+
+/*
+ * "$" stands for the head of a stream, each line after it for a chunk; "~"
+ * for another connection, served before this one goes on; "!" cuts it.
+ */
 static void
 answer(int fd, const char *text)
 {
@@ -58,6 +63,11 @@ answer(int fd, const char *text)
 	}
 	(void)!write(fd, HEAD, strlen(HEAD));
 	for (p = text + 1; *p != '\0' && *p != '!'; p = nl) {
+		if (*p == '~') {
+			serve_one();
+			nl = p + 1;
+			continue;
+		}
 		nl = strchr(p, '\n');
 		nl = nl == NULL ? p + strlen(p) : nl + 1;
 		(void)snprintf(size, sizeof size, "%zx\r\n", (size_t)(nl - p));
@@ -65,7 +75,7 @@ answer(int fd, const char *text)
 		(void)!write(fd, p, (size_t)(nl - p));
 		(void)!write(fd, "\r\n", 2);
 	}
-	if (*p != '!')		/* "!" at the end: cut there */
+	if (*p != '!')
 		(void)!write(fd, "0\r\n\r\n", 5);
 }
 
@@ -96,24 +106,33 @@ take_request(int fd, FILE *log)
 	}
 }
 
-static pid_t
-serve(int lfd, const char *const *answers)
+static int			 listener;
+static FILE			*record;
+static const char *const	*next;		/* answer */
+
+static void
+serve_one(void)
 {
-	pid_t	 pid = fork();
-	FILE	*log;
-	int	 fd;
+	int	fd = accept(listener, NULL, NULL);
+
+	if (fd == -1 || *next == NULL)
+		_exit(1);
+	take_request(fd, record);
+	answer(fd, *next++);
+	close(fd);
+}
+
+static pid_t
+serve(const char *const *answers)
+{
+	pid_t	pid = fork();
 
 	if (pid != 0)
 		return pid;
-	log = fopen("asked", "w");
-	setvbuf(log, NULL, _IONBF, 0);
-	for (; *answers != NULL; answers++) {
-		if ((fd = accept(lfd, NULL, NULL)) == -1)
-			_exit(1);
-		take_request(fd, log);
-		answer(fd, *answers);
-		close(fd);
-	}
+	record = fopen("asked", "w");
+	setvbuf(record, NULL, _IONBF, 0);
+	for (next = answers; *next != NULL; )
+		serve_one();
 	_exit(0);
 }
 
@@ -165,15 +184,16 @@ with_input(const char *input, const char *const *answers, ...)
 	    .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	socklen_t		len = sizeof sa;
 	char			*argv[24];
-	int			lfd = socket(AF_INET, SOCK_STREAM, 0), n = 0;
+	int			n = 0;
 	pid_t			server;
 	va_list			ap;
 
-	ck_assert_int_eq(bind(lfd, (struct sockaddr *)&sa, sizeof sa), 0);
-	ck_assert_int_eq(listen(lfd, 8), 0);
-	ck_assert_int_eq(getsockname(lfd, (struct sockaddr *)&sa, &len), 0);
-	server = serve(lfd, answers);
-	close(lfd);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&sa, sizeof sa), 0);
+	ck_assert_int_eq(listen(listener, 8), 0);
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&sa, &len), 0);
+	server = serve(answers);
+	close(listener);
 	argv[n++] = xstrdup("workbox");
 	va_start(ap, answers);
 	while ((argv[n] = va_arg(ap, char *)) != NULL)
@@ -317,10 +337,22 @@ START_TEST(exec_input)
 {
 	with_input("hello\n", A("$" START END(0)), EXEC);
 	expect(0, "", "", "{\"argv\":[\"x\"],\"stdin\":\"hello\\n\"}");
-	with_input("\377", A("$" START "!", JSON("200", "{\"offset\":1}"),
-	    "$" END(0)), EXEC);
-	ck_assert_ptr_nonnull(strstr(asked, "\"stdinOpen\":true"));
+	with_input("\377\377", A("$" START "~" END(0), JSON("200",
+	    "{\"offset\":2}")), EXEC);
+	expect(0, "", "", "\"stdinOpen\":true");
 	ck_assert_ptr_nonnull(strstr(asked, "/stdin?offset=0&eof=1"));
+	/* Taken in part, or taken with the answer lost: the rest, once. */
+	with_input("\377abc", A("$" START "~~" END(0), JSON("409",
+	    "{\"code\":\"bad-offset\",\"expected\":2}"), JSON("200",
+	    "{\"offset\":4}")), EXEC);
+	expect(0, "", "", "/stdin?offset=2&eof=1 HTTP/1.1 bc");
+	with_input("\377abc", A("$" START "~~" END(0), "", JSON("200",
+	    "{\"offset\":4}")), EXEC);
+	expect(0, "", "", "/stdin?offset=0&eof=1");
+	/* A command that reads no more is no fault. */
+	with_input("\377", A("$" START "~" END(3), JSON("409",
+	    "{\"code\":\"ended\",\"detail\":\"x\"}")), EXEC);
+	expect(3, "", "", NULL);
 }
 END_TEST
 
