@@ -4,6 +4,7 @@
  *
  * What a check does is undone before it ends.  Nothing here mends anything.
  */
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -44,6 +45,8 @@ const struct cmd cmd_doctor = {
 static void	check_programs(const struct conf *, struct finding *);
 static void	check_capabilities(const struct conf *, struct finding *);
 static void	check_users(const struct conf *, struct finding *);
+static void	check_descriptors(const struct conf *, struct finding *);
+static void	check_dumpable(const struct conf *, struct finding *);
 static void	check_pid_max(const struct conf *, struct finding *);
 static void	check_memory(const struct conf *, struct finding *);
 static void	check_disk(const struct conf *, struct finding *);
@@ -58,6 +61,7 @@ static const struct {
 	{ "users", check_users },
 	{ "capabilities", check_capabilities },
 	{ "namespaces", probe_namespaces },
+	{ "nested", probe_nested },
 	{ "overlay", probe_overlay },
 	{ "cgroup", probe_cgroup },
 	{ "release-agent", probe_release_agent },
@@ -65,6 +69,8 @@ static const struct {
 	{ "seccomp", probe_seccomp },
 	{ "landlock", probe_landlock },
 	{ "peerpidfd", probe_peerpidfd },
+	{ "descriptors", check_descriptors },
+	{ "dumpable", check_dumpable },
 	{ "pid-max", check_pid_max },
 	{ "memory", check_memory },
 	{ "disk", check_disk },
@@ -193,6 +199,37 @@ proc_u64(const char *path, const char *word, uint64_t *ret)
 		return -1;
 	p += strlen(word);
 	return sscanf(p, "%" SCNu64, ret) == 1 ? 0 : -1;
+}
+
+/* netd holds two per sandbox; a sandbox gets what privd may have. */
+static void
+check_descriptors(const struct conf *c, struct finding *f)
+{
+	struct rlimit	rl;
+	rlim_t		want = 2 * c->max_boxes + 64;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1 || rl.rlim_max < want)
+		finding_set(f, V_FAIL, "raise the hard limit (ulimit -Hn, "
+		    "LimitNOFILE=), or lower max-boxes", "the hard limit is "
+		    "%llu, max-boxes needs %llu",
+		    (unsigned long long)rl.rlim_max, (unsigned long long)want);
+	else
+		finding_set(f, V_OK, "", "at most %llu in a process",
+		    (unsigned long long)rl.rlim_max);
+}
+
+static void
+check_dumpable(const struct conf *c, struct finding *f)
+{
+	uint64_t	v = 0;
+
+	(void)c;
+	if (proc_u64("/proc/sys/fs/suid_dumpable", "", &v) == 0 && v == 1)
+		finding_set(f, V_WARN, "sysctl -w fs.suid_dumpable=0",
+		    "fs.suid_dumpable is 1: each new supervisor can be read "
+		    "for a moment by what runs in its sandbox");
+	else
+		finding_set(f, V_OK, "", "fs.suid_dumpable is %" PRIu64, v);
 }
 
 static void

@@ -96,6 +96,7 @@ int	probe_step(const char *step);	/* in fn: remembers both; -1 */
 int	probe_userns(const struct conf *);
 
 void	probe_namespaces(const struct conf *, struct finding *);
+void	probe_nested(const struct conf *, struct finding *);
 void	probe_overlay(const struct conf *, struct finding *);
 void	probe_cgroup(const struct conf *, struct finding *);
 void	probe_nftables(const struct conf *, struct finding *);

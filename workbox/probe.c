@@ -3,6 +3,7 @@
  * namespaces, nftables, system-call filters, Landlock, peer pidfds.
  */
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/netfilter.h>
@@ -86,20 +88,26 @@ probe_child(int (*fn)(const struct conf *), const struct conf *c,
 	return status == 0 ? 0 : -1;
 }
 
+static int
+write_file(const char *path, const char *text)
+{
+	auto_close int	fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd != -1 && write(fd, text, strlen(text)) ==
+	    (ssize_t)strlen(text) ? 0 : -1;
+}
+
 /* ---- namespaces ---------------------------------------------------------------- */
 
 static int
 write_map(pid_t pid, const char *file, uint64_t base)
 {
-	char		path[64], map[64];
-	auto_close int	fd = -1;
-	int		n;
+	char	path[64], map[64];
 
 	(void)snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, file);
-	n = snprintf(map, sizeof map, "0 %llu 65536\n",
+	(void)snprintf(map, sizeof map, "0 %llu 65536\n",
 	    (unsigned long long)base);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	return fd != -1 && write(fd, map, (size_t)n) == n ? 0 : -1;
+	return write_file(path, map);
 }
 
 /* As a box's is made: by its own base uid, mapped by root. */
@@ -180,6 +188,67 @@ probe_namespaces(const struct conf *c, struct finding *f)
 	    "namespace; see user.max_*_namespaces in sysctl") == 0)
 		finding_set(f, V_OK, "", "user, mount, pid, network, ipc, "
 		    "uts, cgroup");
+}
+
+/*
+ * What netd does inside its user namespace: a /proc of its own (refused
+ * where something covers parts of the host's), a namespace below, a netns
+ * there and its settings.
+ */
+static int
+in_nested(void)
+{
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+	    NULL) == -1)
+		return probe_step("proc in a user namespace");
+	if (unshare(CLONE_NEWUSER) == -1)
+		return probe_step("user namespace in a user namespace");
+	/* A change of user makes /proc/self another's. */
+	if (prctl(PR_SET_DUMPABLE, 1) == -1 ||
+	    write_file("/proc/self/setgroups", "deny") == -1 ||
+	    write_file("/proc/self/uid_map", "0 0 1") == -1 ||
+	    write_file("/proc/self/gid_map", "0 0 1") == -1)
+		return probe_step("map of the inner user namespace");
+	if (unshare(CLONE_NEWNET) == -1)
+		return probe_step("network namespace in a user namespace");
+	if (write_file("/proc/sys/net/ipv4/ip_unprivileged_port_start",
+	    "8") == -1)
+		return probe_step("write in /proc/sys/net");
+	return 0;
+}
+
+static int
+try_nested(const struct conf *c)
+{
+	auto_close int	ns = probe_userns(c);
+	pid_t		pid;
+	int		status = 1;
+
+	if (ns == -1)
+		return -1;
+	if (setns(ns, CLONE_NEWUSER) == -1 || setgroups(0, NULL) == -1 ||
+	    setresgid(0, 0, 0) == -1 || setresuid(0, 0, 0) == -1)
+		return probe_step("enter a user namespace");
+	if (unshare(CLONE_NEWNS | CLONE_NEWPID) == -1 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == -1)
+		return probe_step("mount namespace in a user namespace");
+	if ((pid = fork()) == -1)
+		return probe_step("fork");
+	if (pid == 0)
+		_exit(in_nested() == 0 ? 0 : 1);
+	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
+		;
+	return status == 0 ? 0 : -1;
+}
+
+void
+probe_nested(const struct conf *c, struct finding *f)
+{
+	if (probe_child(try_nested, c, f, "let root of a user namespace make "
+	    "namespaces (user.max_user_namespaces, AppArmor); in a container, "
+	    "one whose /proc is not masked") == 0)
+		finding_set(f, V_OK, "", "netd can make network namespaces "
+		    "inside its user namespace");
 }
 
 /* ---- nftables --------------------------------------------------------------------- */
