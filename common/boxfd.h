@@ -23,6 +23,12 @@
 #define BOX_RUN		"/run/workbox"
 #define BOX_SOCK	"/run/workbox/runner.sock"
 
+/*
+ * The runner's second thread: the first process or thread that it makes, and
+ * alive for as long as it is.  filter.def guards both numbers.
+ */
+#define BOX_THREAD	2
+
 /* What the runner needs beside its rings: DESIGN 3, the reserve. */
 #define BOX_RESERVE	(8UL * 1024 * 1024)
 #define BOX_RING	(64UL * 1024 * 1024)	/* upper bound per box */

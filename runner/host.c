@@ -118,8 +118,6 @@ on_runner_go(struct peer *p, const struct msg *m)
 	p->ch.state = S_RUN;
 	if (!runner.gone)
 		first_go();
-	/* while the host compares; tried again when it is needed */
-	(void)spawn_ready();
 }
 
 static void

@@ -174,6 +174,8 @@ main(void)
 		die("open cgroups");
 	if (reap_init() == -1 || peer_init() == -1)
 		die("watch");
+	if (spawn_init() == -1)
+		die("second thread");
 	for (;;) {
 		loop_run();
 		spawn_follow();

@@ -217,8 +217,11 @@ struct spawn {
 	volatile int	 step, err;	/* of the child */
 };
 
-/* Makes the second thread, once; 0 or -1.  Called again until it worked. */
-int	spawn_ready(void);
+/*
+ * Makes the second thread; 0 or -1 with errno.  Called once, before anything
+ * else of the box is there, so that its number is BOX_THREAD.
+ */
+int	spawn_init(void);
 int	spawn_env_ok(char **);	/* whether each is KEY=VALUE */
 int	spawn_env(struct spawn *);	/* merges it; 0, or -1: ENOMEM */
 void	spawn_free(struct spawn *);

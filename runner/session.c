@@ -186,9 +186,6 @@ session_start(struct peer *p, uint32_t rid, struct session_ask *a)
 		    table.nlives);
 	else if (a->argv->n == 0)
 		peer_error(p, rid, CODE_BAD_REQUEST, "no command");
-	else if (spawn_ready() == -1)
-		peer_error(p, rid, CODE_INTERNAL, "spawner: %s",
-		    strerror(errno));
 	else if ((s = session_new(a)) == NULL)
 		peer_error(p, rid, CODE_INTERNAL, "out of memory");
 	else {

@@ -469,27 +469,25 @@ on_slow(void *arg)
 }
 
 int
-spawn_ready(void)
+spawn_init(void)
 {
-	static int	 made;
 	pthread_attr_t	 attr;
 	pthread_t	 thread;
 
-	if (made)
-		return 0;
 	slow_timer.fn = on_slow;
-	if (alarm_fd == -1)
-		alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	if (back_fd == -1 && (back_fd = eventfd(0, EFD_CLOEXEC |
-	    EFD_NONBLOCK)) != -1 &&
-	    loop_add(&back_watch, back_fd, POLLIN, on_back, NULL) == -1)
-		fd_close(&back_fd);
-	if (alarm_fd == -1 || back_fd == -1 ||
+	if ((alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) == -1 ||
+	    (back_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) == -1 ||
+	    loop_add(&back_watch, back_fd, POLLIN, on_back, NULL) == -1 ||
 	    (errno = pthread_attr_init(&attr)) != 0)
 		return -1;
-	if ((errno = pthread_attr_setstacksize(&attr, THREAD_STACK)) == 0 &&
-	    (errno = pthread_create(&thread, &attr, follower, NULL)) == 0)
-		made = 1;
+	if ((errno = pthread_attr_setstacksize(&attr, THREAD_STACK)) == 0)
+		errno = pthread_create(&thread, &attr, follower, NULL);
 	(void)pthread_attr_destroy(&attr);	/* cannot fail */
-	return made ? 0 : -1;
+	if (errno != 0)
+		return -1;
+	/* there, so no number of another process: what the filter guards */
+	if (syscall(SYS_tgkill, getpid(), BOX_THREAD, 0) == 0)
+		return 0;
+	errno = ESRCH;
+	return -1;
 }

@@ -553,6 +553,11 @@ START_TEST(test_pid1)
 #define PID1(nr, ...) ck_assert_int_eq(call(&b, nr, __VA_ARGS__), EPERM)
 	PID1(SYS_prlimit64, 1, RLIMIT_NOFILE, 1, 0);
 	PID1(SYS_prlimit64, junk | 1, RLIMIT_CPU, 1, 0);
+	/* its second thread will do as well */
+	PID1(SYS_prlimit64, BOX_THREAD, RLIMIT_CPU, 1, 0);
+	PID1(SYS_sched_setscheduler, BOX_THREAD, SCHED_IDLE, 0, 0);
+	PID1(SYS_setpriority, PRIO_PROCESS, BOX_THREAD, 19, 0);
+	PID1(SYS_ioprio_set, 1, BOX_THREAD, 3 << 13, 0);
 	PID1(SYS_sched_setaffinity, 1, 8, 1, 0);
 	PID1(SYS_sched_setaffinity, junk | 1, 8, 1, 0);
 	PID1(SYS_sched_setscheduler, 1, 5, 1, 0);
