@@ -9,8 +9,10 @@
  * box's first process enters it, so that no mount of the host is copied for
  * any box, neither in time nor in danger.
  *
- * runner is 0111 and of the host's root: unreadable in the box, which makes
- * the kernel itself keep it undumpable.
+ * All of it is of the host's root and can only be executed in a box.  The
+ * kernel itself keeps what nobody may read undumpable; and as all boxes have
+ * the same inodes, who could read them could watch the others use them
+ * (inotify), or talk to them by locks.
  *
  * Safe when the asker is hostile: runs once, before the first peer.
  */
@@ -34,7 +36,7 @@
 #include "xmalloc.h"
 
 static const struct { const char *name; mode_t mode; } files[] = {
-	{ "runner", 0111 }, { "wb", 0555 }
+	{ "runner", 0111 }, { "wb", 0111 }
 };
 
 static char		hash[SHA256_DIGEST_STRING_LENGTH];
@@ -91,13 +93,13 @@ copy(int from, int to, const char *name, mode_t mode, char ret_hex[65])
 
 /* A detached tmpfs. */
 static int
-tmpfs(const char *source, const char *inodes)
+tmpfs(const char *source, const char *mode, const char *inodes)
 {
 	auto_close int	 fs = -1;
 
 	if ((fs = fsopen("tmpfs", FSOPEN_CLOEXEC)) == -1 ||
 	    fsconfig(fs, FSCONFIG_SET_STRING, "source", source, 0) == -1 ||
-	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) == -1 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", mode, 0) == -1 ||
 	    fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", inodes, 0) == -1 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == -1)
 		return -1;
@@ -124,7 +126,7 @@ runtime_make(int dir)
 
 	if (facts_file(dir, "SHA256SUMS", sums, sizeof(sums)) == -1)
 		return box_fail("runtime/SHA256SUMS");
-	if ((mnt = tmpfs("workbox-runtime", "8")) == -1)
+	if ((mnt = tmpfs("workbox-runtime", "0711", "8")) == -1)
 		return box_fail("runtime tmpfs");
 	for (i = 0; i < sizeof(files) / sizeof(*files); i++) {
 		if (copy(dir, mnt, files[i].name, files[i].mode, hex) == -1)
@@ -150,7 +152,7 @@ root_make(void)
 {
 	auto_close int	 mnt = -1;
 
-	if ((mnt = tmpfs("workbox", "8")) == -1 ||
+	if ((mnt = tmpfs("workbox", "0755", "8")) == -1 ||
 	    mkdirat(mnt, "runtime", 0700) == -1 ||
 	    mkdirat(mnt, "rootfs", 0700) == -1 ||
 	    mkdirat(mnt, "box", 0700) == -1 ||
