@@ -6,6 +6,7 @@
  * networks that there are not.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,9 +46,12 @@ create_limit(struct http_req *r, const char *field, uint64_t v, uint64_t max)
 {
 	if (v <= max)
 		return 0;
-	http_fail(r, CODE_LIMIT_ABOVE_CEILING, field, "At most %llu%s.",
-	    (unsigned long long)max, strcmp(field, "limits.cpus") == 0 ?
-	    " thousandths of a core" : "");
+	if (strcmp(field, "limits.cpus") == 0)
+		http_fail(r, CODE_LIMIT_ABOVE_CEILING, field,
+		    "Expected: at most %.15g.", (double)max / 1000);
+	else
+		http_fail(r, CODE_LIMIT_ABOVE_CEILING, field,
+		    "Expected: at most %llu.", (unsigned long long)max);
 	return -1;
 }
 
@@ -168,6 +172,8 @@ create_done(struct box *b, const struct boot_result *res, void *arg)
 		return;
 	}
 	m = json_pack("{ss}", "sandboxId", b->id);
+	if (code == CODE_ROOTFS_UNKNOWN)
+		(void)json_object_set_new(m, "field", json_string("rootfs"));
 	if (code == CODE_CREATE_FAILED && res->log != NULL)
 		(void)json_object_set(m, "launchLog", res->log);
 	if (b->condemned)
@@ -246,6 +252,28 @@ label_matches(const struct box *b, const char *want)
 	return len == strlen(eq + 1) && memcmp(v, eq + 1, len) == 0;
 }
 
+/* The state that is asked for is one that a sandbox can have. */
+static int
+list_state_ok(struct http_req *r)
+{
+	const char	*s = http_query(r, "state");
+	char		 names[160];
+	size_t		 len = 0;
+	unsigned int	 i;
+
+	if (s == NULL)
+		return 1;
+	for (i = 0; i < BOX_NSTATES; i++) {
+		if (strcmp(s, state_name(i)) == 0)
+			return 1;
+		len += (size_t)snprintf(names + len, sizeof(names) - len,
+		    "%s%s", len > 0 ? ", " : "", state_name(i));
+	}
+	http_fail(r, CODE_BAD_REQUEST, "state", "Expected one of: %s.",
+	    names);
+	return 0;
+}
+
 static int
 list_matches(const struct http_req *r, const struct box *b)
 {
@@ -280,6 +308,8 @@ api_sandbox_list(struct http_req *r)
 		    "`nextCursor' of the page before.");
 		return;
 	}
+	if (!list_state_ok(r))
+		return;
 	items = json_array();
 	for (b = box_next(http_tenant(r), after); b != NULL;
 	    b = box_next(http_tenant(r), b->id)) {

@@ -274,21 +274,36 @@ below(const json_t *a, const json_t *b)
 	return json_number_value(a) < json_number_value(b);
 }
 
+/* A bound as it stands in the schema. */
+static const char *
+bound_text(char *buf, size_t size, const json_t *v)
+{
+	if (json_is_integer(v))
+		(void)snprintf(buf, size, "%" JSON_INTEGER_FORMAT,
+		    json_integer_value(v));
+	else
+		(void)snprintf(buf, size, "%.15g", json_number_value(v));
+	return buf;
+}
+
 static int
 check_number(struct walk *w, const json_t *s, const json_t *v)
 {
 	const json_t	*lo = json_object_get(s, "minimum");
 	const json_t	*hi = json_object_get(s, "maximum");
+	char		 min[32], max[32];
 
 	if ((lo == NULL || !below(v, lo)) && (hi == NULL || !below(hi, v)))
 		return 0;
 	if (lo != NULL && hi != NULL)
-		return expected(w, "Expected: %.19g to %.19g.",
-		    json_number_value(lo), json_number_value(hi));
+		return expected(w, "Expected: %s to %s.",
+		    bound_text(min, sizeof(min), lo),
+		    bound_text(max, sizeof(max), hi));
 	if (lo != NULL)
-		return expected(w, "Expected: %.19g or more.",
-		    json_number_value(lo));
-	return expected(w, "Expected: %.19g or less.", json_number_value(hi));
+		return expected(w, "Expected: %s or more.",
+		    bound_text(min, sizeof(min), lo));
+	return expected(w, "Expected: %s or less.",
+	    bound_text(max, sizeof(max), hi));
 }
 
 static long long

@@ -99,6 +99,8 @@ want "list by name" 200 GET '/v1/sandboxes?name=demo'
 is "  one" "$(count)" 1
 want "list by state" 200 GET '/v1/sandboxes?state=QUARANTINED'
 is "  none" "$(count)" 0
+want "list by what is no state" 400 GET '/v1/sandboxes?state=ready'
+member field state
 want "list, first page" 200 GET '/v1/sandboxes?limit=2'
 is "  two" "$(count)" 2
 next=$(j nextCursor)

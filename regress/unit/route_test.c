@@ -122,6 +122,11 @@ START_TEST(sentences)
 	    "Expected one of: none, egress, allowlist.");
 	wrong("SandboxSpec", "{\"limits\": {\"pids\": 1}}", "limits.pids",
 	    "Expected: 128 to 4194304.");
+	wrong("SandboxSpec", "{\"limits\": {\"cpus\": 0}}", "limits.cpus",
+	    "Expected: 0.01 to 1024.");
+	wrong("SandboxSpec", "{\"limits\": {\"memoryBytes\": 0}}",
+	    "limits.memoryBytes",
+	    "Expected: 16777216 to 9223372036854775807.");
 	wrong("SandboxSpec", "{\"limits\": {\"pids\": 400.0}}",
 	    "limits.pids", "Expected: integer.");
 	wrong("SessionSpec", "{}", "argv", "It is required.");
