@@ -573,11 +573,12 @@ session_wait_drop(struct session_wait *w)
 static json_t *
 usage_json(const struct session *s)
 {
-	return json_pack("{sf sf sf sI}",
+	return json_pack("{sf sf sf so}",
 	    "wallSeconds", (double)s->wall_ms / 1000,
 	    "userSeconds", (double)s->user_usec / 1000000,
 	    "systemSeconds", (double)s->sys_usec / 1000000,
-	    "peakMemoryBytes", (json_int_t)s->peak_bytes);
+	    "peakMemoryBytes", s->peak_bytes == 0 ? json_null() :
+	    json_integer((json_int_t)s->peak_bytes));
 }
 
 void
