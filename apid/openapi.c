@@ -254,7 +254,7 @@ openapi_document(void)
 	    "info", "title", "Workbox", "version", PACKAGE_VERSION,
 	    "description", "Sandboxes on one ordinary Linux host.",
 	    "license", "name", "ISC", "identifier", "ISC",
-	    "servers", "url", "http://127.0.0.1:8790",
+	    "servers", "url", "/",	/* whoever served it */
 	    "security", "key",
 	    "tags", "name", "service", "description", "The server itself",
 	    "name", "sandboxes", "description", "Isolated machines",
