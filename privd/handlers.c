@@ -179,7 +179,8 @@ specify(const struct msg *m, struct row_spec *spec)
 	spec->cpu_milli = l.cpu_milli;
 	spec->pids = l.pids;
 	if (box_rootfs(c->rootfs, spec->rootfs) == -1) {
-		to_apid_error(m->rid, CODE_ROOTFS_UNKNOWN, "no rootfs %s",
+		to_apid_error(m->rid, CODE_ROOTFS_UNKNOWN, "no root file "
+		    "system %s: `workbox rootfs list' tells which there are",
 		    c->rootfs);
 		return -1;
 	}
