@@ -304,7 +304,8 @@ table_print(struct table *t, FILE *f)
 int
 json_print(json_t *j)
 {
-	if (json_dumpf(j, stdout, JSON_INDENT(2)) == -1 ||
+	if (json_dumpf(j, stdout, JSON_INDENT(2) |
+	    JSON_REAL_PRECISION(15)) == -1 ||
 	    putchar('\n') == EOF || fflush(stdout) == EOF)
 		return fail_errno("write standard output");
 	return 0;

@@ -152,6 +152,9 @@ unknown(int argc, char **argv)
 			return argc == 1 || strcmp(argv[1], "--help") != 0 ?
 			    EXIT_OURS : 0;
 	}
+	if (first[0] == '-')
+		return fail("expected a command before %s; try workbox "
+		    "--help", first);
 	return fail("there is no command \"%s%s%s\"; try workbox --help",
 	    first, argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
 }
