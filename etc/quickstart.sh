@@ -19,8 +19,11 @@ need_root
 prefix=${PREFIX:-$top/build/inst}
 work=$top/build/quickstart
 state=$work/state
-cgroup=workbox-quickstart
-uids=1610547200		# not those of a server that is installed for good
+# Neither the cgroup nor the uids of a server that is installed for good, nor
+# of the quickstart of another checkout.
+mine=$(printf %s "$top" | cksum | cut -d ' ' -f 1)
+cgroup=workbox-quickstart-$mine
+uids=$((536870912 + mine % 16 * 67108864))
 wb=$prefix/bin/workbox
 pkg_new= users_new= serve_pid=
 mkdir -p "$work"
@@ -35,7 +38,19 @@ cleanup() {
 }
 trap 'cleanup; exit 1' INT TERM HUP
 
-step() { printf '\n$ %s\n' "$*"; "$@" || { r=$?; [ -f "$work/serve.log" ] && tail -n 20 "$work/serve.log" >&2; cleanup; die "failed with $r: $*"; }; }
+# A command as one would type it.
+shown() {
+	printf '\n$'
+	for a in "$@"; do
+		case $a in
+		*[!A-Za-z0-9/._:=,@+-]*)	printf " '%s'" "$a" ;;
+		*)				printf ' %s' "$a" ;;
+		esac
+	done
+	printf '\n'
+}
+
+step() { shown "$@"; "$@" || { r=$?; [ -f "$work/serve.log" ] && tail -n 20 "$work/serve.log" >&2; cleanup; die "failed with $r: $*"; }; }
 
 step_packages build run
 step_build "$top/build" "$prefix" --disable-tests
@@ -94,11 +109,12 @@ stop_serve || { tail -n 20 "$work/serve.log" >&2; die "serve did not end cleanly
 serve_pid=
 
 # The parent cgroup is the server's own: it goes with the last box.
+# Only what is new counts: what an earlier run left may go meanwhile.
 host_facts "$prefix" "$state" "$cgroup" "$uids" >"$work/after"
 say
-if ! diff "$work/before" "$work/after" >"$work/left"; then
+if grep -vxF -f "$work/before" "$work/after" >"$work/left"; then
 	cat "$work/left" >&2
 	die "the host is not as it was before (see above)"
 fi
 rm -rf "$state"
-say "Left: packages ${pkg_new:-(none new)}; users ${users_new:-(none new)}; files below $top/build. No process, mount, cgroup, namespace, rule or file outside it."
+say "Left: packages ${pkg_new:-(none new)}; users ${users_new:-(none new)}; files below $top/build, and what autoreconf wrote beside the sources. No process, mount, cgroup, namespace, rule or other file."
