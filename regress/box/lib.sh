@@ -132,6 +132,7 @@ box_cleanup() {
 	trap - EXIT INT TERM HUP
 	[ -z "$watch_pid" ] || kill -TERM "$watch_pid"
 	if [ -n "$serve_pid" ]; then
+		WORKBOX_SERVER=http://127.0.0.1:$WB_PORT	# nobody looks on
 		for b in $("$WB_BIN" sandbox list --format json 2>/dev/null |
 		    sed -n 's/.*"id": *"\([0-9A-Z]\{26\}\)".*/\1/p'); do
 			"$WB_BIN" sandbox rm "$b" --grace 0 >/dev/null 2>&1 ||
