@@ -6,17 +6,17 @@ box_serve
 wb() { "$WB_BIN" sandbox "$@"; }
 
 ok "create with limits" wb create --name lim --network none \
-    --memory 268435456 --cpus 1 --pids 256
+    --memory 67108864 --cpus 1 --pids 256
 
 # memory: a tmpfs is charged to the box and has no swap to go to
-wb exec lim -- sh -c 'head -c 400000000 /dev/zero >/dev/shm/x' >/dev/null 2>&1
+wb exec lim -- sh -c 'head -c 90000000 /dev/zero >/dev/shm/x' >/dev/null 2>&1
 r=$?
-[ $r -ne 0 ] && pass "400 MB into 256 MiB fails (exit $r)" || fail "memory is not limited"
+[ $r -ne 0 ] && pass "90 MB into 64 MiB fails (exit $r)" || fail "memory is not limited"
 is "the box is whole afterwards" "$(wb exec lim -- echo alive)" alive
 wb exec lim -- rm -f /dev/shm/x >/dev/null 2>&1
-wb exec lim -- sh -c 'x=$(head -c 300000000 /dev/zero | tr "\0" x); echo ${#x}' >/dev/null 2>&1
+wb exec lim -- sh -c 'x=$(head -c 70000000 /dev/zero | tr "\0" x); echo ${#x}' >/dev/null 2>&1
 r=$?
-[ $r -ne 0 ] && pass "300 MB of a shell's memory fails (exit $r)" || fail "memory of a process is not limited"
+[ $r -ne 0 ] && pass "70 MB of a shell's memory fails (exit $r)" || fail "memory of a process is not limited"
 is "the box is whole after that too" "$(wb exec lim -- echo alive)" alive
 
 # processes

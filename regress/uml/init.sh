@@ -27,7 +27,8 @@ echo "+cpu +io +memory +pids" >/sys/fs/cgroup/cgroup.subtree_control
 
 WB_WORK=/mnt/disk/work
 WB_CONF='netfilter = "none"
-landlock = "none"'
+landlock = "none"
+max-boxes = 100'
 TMPDIR=/mnt/disk/tmp
 mkdir -p "$WB_WORK" "$TMPDIR"
 export TMPDIR WB_WORK WB_CONF WB_PREFIX WB_LANE HOME=/root
