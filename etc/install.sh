@@ -53,12 +53,14 @@ if [ "$mode" = uninstall ]; then
 	rm -rf "$run"
 	if [ -n "$purge" ]; then
 		rm -rf "$lib" "$etc"
+		stay=
 		for u in _workbox-netd _workbox-stored _workbox-apid; do
-			getent passwd "$u" >/dev/null && userdel "$u" 2>/dev/null
-			getent group "$u" >/dev/null && groupdel "$u" 2>/dev/null
+			getent passwd "$u" >/dev/null && { userdel "$u" || deluser "$u"; } >/dev/null 2>&1
+			getent passwd "$u" >/dev/null && stay="$stay $u"
+			getent group "$u" >/dev/null && { groupdel "$u" || delgroup "$u"; } >/dev/null 2>&1
 		done
-		getent group workbox >/dev/null && groupdel workbox
-		say "Removed: programs, $lib, $etc, users. Packages stay."
+		getent group workbox >/dev/null && { groupdel workbox || delgroup workbox; } >/dev/null 2>&1
+		say "Removed: programs, $lib, $etc, users. ${stay:+In use and left:$stay. }Packages stay."
 	else
 		say "Removed: programs. $lib, $etc and users stay (--purge removes them); packages stay."
 	fi
@@ -72,18 +74,25 @@ step_users
 umask 022
 mkdir -p "$etc" "$lib"
 chmod 755 "$etc" "$lib"
-[ -e "$etc/workbox.conf" ] || install -m 644 "$top/etc/workbox.conf" "$etc/workbox.conf"
+if [ ! -e "$etc/workbox.conf" ]; then
+	install -m 644 "$top/etc/workbox.conf" "$etc/workbox.conf"
+	# Other places than the defaults are said where the server reads them.
+	[ "$lib" = /var/lib/workbox ] || printf 'state-dir = "%s"\n' "$lib" >>"$etc/workbox.conf"
+	[ "$run" = /run/workbox ] || printf 'socket = "%s/api.sock"\n' "$run" >>"$etc/workbox.conf"
+fi
 if [ ! -e "$etc/token" ]; then
 	(umask 077 && new_token >"$etc/token.new" && mv "$etc/token.new" "$etc/token") ||
 	    die "cannot write $etc/token"
 fi
 chmod 600 "$etc/token"
-"$prefix/bin/workbox" doctor --state "$lib"
+conf= token=
+[ "$etc" = /etc/workbox ] || conf=" --config $etc/workbox.conf" token=" --token-file $etc/token"
+"$prefix/bin/workbox" doctor --config "$etc/workbox.conf"
 r=$?
 [ $r -ne 2 ] || die "doctor could not run"
 say
 if [ $r -ne 0 ]; then
-	say "Installed under $prefix, but doctor found faults (see above). Next: mend them, then $prefix/bin/workbox doctor"
+	say "Installed under $prefix, but doctor found faults (see above). Next: mend them, then $prefix/bin/workbox doctor$conf"
 	exit 1
 fi
-say "Installed under $prefix. Next: $prefix/bin/workbox rootfs build minimal && $prefix/bin/workbox runtime install && $prefix/bin/workbox serve"
+say "Installed under $prefix. Next: $prefix/bin/workbox rootfs build minimal$conf && $prefix/bin/workbox runtime install$conf && $prefix/bin/workbox serve$conf$token"
