@@ -38,7 +38,8 @@ if [ "$mode" = uninstall ]; then
 	ids=$(boxes)
 	if [ -n "$ids" ]; then
 		say "boxes exist:" >&2
-		names=$(WORKBOX_TOKEN=$(cat "$etc/token" 2>/dev/null) "$prefix/bin/workbox" sandbox list 2>/dev/null) &&
+		names=$("$prefix/bin/workbox" sandbox list --server "unix:$run/api.sock" --token-file "$etc/token" 2>/dev/null ||
+		    WORKBOX_TOKEN=$(cat "$etc/token" 2>/dev/null) "$prefix/bin/workbox" sandbox list 2>/dev/null) &&
 		    printf '%s\n' "$names" >&2 || printf '%s\n' "$ids" >&2
 		die "remove them first (workbox sandbox rm NAME), then uninstall"
 	fi

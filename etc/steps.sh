@@ -75,7 +75,12 @@ step_build() {	# dir prefix [configure options...]
 			echo "$prefix $*" >.options
 		fi
 		make -s -j"$(nproc)"
-		make -s install
+		# What is the same stays as it is, where install(1) can tell.
+		if install --help 2>&1 | grep -q -e '-C, --compare'; then
+			make -s install INSTALL='install -C'
+		else
+			make -s install
+		fi
 	) >"$work/build.log" 2>&1 || { tail -n 30 "$work/build.log" >&2; die "build failed: $work/build.log"; }
 }
 
