@@ -158,6 +158,8 @@ const char *peer_detail(const struct msg *);
 /* A leaky bucket: 1 while `burst' and `per_s' are kept, else 0. */
 struct bucket { uint64_t at_ms; uint64_t tokens_milli; };
 int	bucket_take(struct bucket *, unsigned int burst, unsigned int per_s);
+int	bucket_take_n(struct bucket *, unsigned int burst, unsigned int per_s,
+	    unsigned int n);
 
 /* ---- box.c: the boxes --------------------------------------------- */
 

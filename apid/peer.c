@@ -457,6 +457,13 @@ peer_detail(const struct msg *m)
 int
 bucket_take(struct bucket *b, unsigned int burst, unsigned int per_s)
 {
+	return bucket_take_n(b, burst, per_s, 1);
+}
+
+int
+bucket_take_n(struct bucket *b, unsigned int burst, unsigned int per_s,
+    unsigned int n)
+{
 	uint64_t	now = mono_ms(), full = (uint64_t)burst * 1000;
 
 	if (b->at_ms == 0)
@@ -466,8 +473,8 @@ bucket_take(struct bucket *b, unsigned int burst, unsigned int per_s)
 	if (b->tokens_milli > full)
 		b->tokens_milli = full;
 	b->at_ms = now;
-	if (b->tokens_milli < 1000)
+	if (b->tokens_milli < (uint64_t)n * 1000)
 		return 0;
-	b->tokens_milli -= 1000;
+	b->tokens_milli -= (uint64_t)n * 1000;
 	return 1;
 }

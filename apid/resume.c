@@ -17,8 +17,12 @@
 #include "log.h"
 #include "xmalloc.h"
 
+/*
+ * Sessions of wb recorded a second; each KiB of arguments counts as one more,
+ * since the record keeps them for ever, on the host's disk.
+ */
 #define ANNOUNCE_BURST	200
-#define ANNOUNCE_RATE	20		/* sessions of wb recorded a second */
+#define ANNOUNCE_RATE	20
 #define ANNOUNCE_BYTES	(1024 * 1024)	/* of their argv, kept per box */
 #define CLOCK_SLACK_MS	60000		/* an id of the box's may lie ahead */
 #define RUNNER_PAGES	16		/* of RUNNER_SESSIONS, at most */
@@ -71,7 +75,8 @@ session_announced(struct box *b, const char *id, const char *name,
 	}
 	if (b->running >= BOX_RUNNING_MAX ||
 	    announced_bytes(b) + list_bytes(argv) > ANNOUNCE_BYTES ||
-	    !bucket_take(&b->announce_rate, ANNOUNCE_BURST, ANNOUNCE_RATE)) {
+	    !bucket_take_n(&b->announce_rate, ANNOUNCE_BURST, ANNOUNCE_RATE,
+	    1 + (unsigned int)(list_bytes(argv) / 1024))) {
 		runner_log(b, "a session of wb is not on the record: too "
 		    "many at once");
 		return;

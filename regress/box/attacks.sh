@@ -113,6 +113,19 @@ is "B35 /dev takes nothing to speak of" "$(size /dev 200000)" 65536
 like "B54 a crash leaves no handler and no core" \
     "$(run a -- sh -c 'ulimit -c unlimited; ulimit -c 0; grep core /proc/self/limits; cd /root; sh -c "kill -SEGV \$\$"; ls' 2>&1)" 'core file size +1 +1'
 
+like "B25 no working directory through a descriptor" "$(run a --cwd /proc/self/fd/7 -- pwd 2>&1)" bad-cwd
+like "B25 nor through pid 1" "$(run a --cwd /proc/1/root -- pwd 2>&1)" bad-cwd
+is "B25 dots end at the box's root" "$(run a --cwd /../../../../.. -- sh -c 'pwd; cat etc/hostname' | tr '\n' ' ')" "/ a "
+
+# ---- what the host keeps of it for ever
+was=$("$WB_BIN" events export | wc -c)
+run a --timeout 4 -- sh -c 'x=$(head -c 30000 /dev/zero | tr "\0" x)
+    for j in 1 2 3; do (while :; do wb run -- true "$x"; done) & done; wait' >/dev/null 2>&1
+grew=$(($("$WB_BIN" events export | wc -c) - was))
+[ $grew -lt 1000000 ] && pass "B46 a flood of wb's sessions leaves $grew bytes of record" || fail "B46 a flood of wb's sessions leaves $grew bytes of record"
+like "B46 what is left out is told" "$(cat "$WB_STATE"/sandboxes/*/launch.log)" "not on the record"
+is "B46 wb works again" "$(run a -- wb run -- echo yes)" yes
+
 # ---- what it leaves behind
 run a -- sh -c 'cp /bin/busybox /root/suid; chmod 6755 /root/suid; ln -s /etc/shadow /root/link; ln -s "$(printf "a\n{\"seq\":1}")" /root/nl' >/dev/null 2>&1
 suid=$(find "$WB_STATE/sandboxes" -name suid | head -n 1)
