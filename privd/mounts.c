@@ -56,8 +56,6 @@ static const struct row {
 	{ "tmp", TMPFS, "workbox-tmp", MS_NOSUID | MS_NODEV, 2, "1777" },
 	{ "opt/workbox", RUNTIME, "workbox-runtime",
 	    MS_RDONLY | MS_NOSUID | MS_NODEV, 0, NULL },
-	{ "proc/bus", READONLY, "proc", MS_RDONLY | NSE, 0, NULL },
-	{ "proc/fs", READONLY, "proc", MS_RDONLY | NSE, 0, NULL },
 	{ "proc/irq", READONLY, "proc", MS_RDONLY | NSE, 0, NULL },
 	{ "proc/sys", READONLY, "proc", MS_RDONLY | NSE, 0, NULL },
 	{ "proc/sysrq-trigger", READONLY, "proc", MS_RDONLY | NSE, 0, NULL },
@@ -76,6 +74,8 @@ static const struct row {
 	    MS_RDONLY | NSE, 0, NULL }
 	NODIR_ROW("acpi"),
 	NODIR_ROW("asound"),
+	NODIR_ROW("bus"),
+	NODIR_ROW("fs"),		/* the host's disks and exports */
 	NODIR_ROW("pressure"),		/* the host's; anyone may set triggers */
 	NODIR_ROW("scsi"),
 };

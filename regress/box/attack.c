@@ -532,7 +532,8 @@ static void
 proc(void)
 {
 	static const char *const dirs[] = { "/sys", "/proc/acpi",
-	    "/proc/scsi", "/proc/asound", "/proc/pressure" };
+	    "/proc/scsi", "/proc/asound", "/proc/pressure", "/proc/bus",
+	    "/proc/fs" };
 	char	 buf[1024], first[256];
 	size_t	 i;
 	int	 fd, n;
