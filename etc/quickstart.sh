@@ -104,6 +104,12 @@ say "$last"
 [ "$last" = 100000 ] || { cleanup; die "the last line of the output is not 100000"; }
 step "$wb" sandbox list
 step "$wb" sandbox rm hello
+# What is left of a box goes behind the answer; until then it is not gone.
+n=0
+while [ -n "$(ls -A "$state/sandboxes" 2>/dev/null)" ] && [ $n -lt 200 ]; do
+	n=$((n + 1))
+	sleep 0.05
+done
 printf '\n$ %s\n' "kill $serve_pid"
 stop_serve || { tail -n 20 "$work/serve.log" >&2; die "serve did not end cleanly"; }
 serve_pid=
