@@ -104,6 +104,10 @@ say "$last"
 [ "$last" = 100000 ] || { cleanup; die "the last line of the output is not 100000"; }
 step "$wb" sandbox list
 step "$wb" sandbox rm hello
+# The tree is removed behind the answer; a stop before that leaves it to the
+# next start.
+i=0
+while [ -n "$(ls -A "$state/sandboxes")" ] && [ $((i += 1)) -le 100 ]; do sleep 0.1; done
 # What is left of a box goes behind the answer; until then it is not gone.
 n=0
 while [ -n "$(ls -A "$state/sandboxes" 2>/dev/null)" ] && [ $n -lt 200 ]; do
