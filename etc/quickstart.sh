@@ -108,12 +108,6 @@ step "$wb" sandbox rm hello
 # next start.
 i=0
 while [ -n "$(ls -A "$state/sandboxes")" ] && [ $((i += 1)) -le 100 ]; do sleep 0.1; done
-# What is left of a box goes behind the answer; until then it is not gone.
-n=0
-while [ -n "$(ls -A "$state/sandboxes" 2>/dev/null)" ] && [ $n -lt 200 ]; do
-	n=$((n + 1))
-	sleep 0.05
-done
 printf '\n$ %s\n' "kill $serve_pid"
 stop_serve || { tail -n 20 "$work/serve.log" >&2; die "serve did not end cleanly"; }
 serve_pid=
