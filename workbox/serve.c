@@ -272,17 +272,6 @@ set_ready(const struct args *a, struct conf *c)
 
 /* ---- becoming privd ------------------------------------------------------------------- */
 
-/* So that no descriptor that is opened later is 0, 1 or 2. */
-static void
-fill_stdio(void)
-{
-	int	fd;
-
-	while ((fd = open("/dev/null", O_RDWR)) != -1 && fd <= 2)
-		;
-	fd_close(&fd);
-}
-
 static int
 move_fds(int conf_fd, int token_fd, int ready_fd)
 {
@@ -331,7 +320,6 @@ serve_main(const struct args *a)
 	static struct conf	c;
 	int			rc, token_fd = -1;
 
-	fill_stdio();
 	if ((rc = config_load(a, &c)) != 0 || (rc = set_options(a, &c)) != 0)
 		return rc;
 	if (args_get(a, "check") != NULL)

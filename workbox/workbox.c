@@ -2,9 +2,10 @@
  * workbox: finds the command in the table, parses its options, runs it.
  */
 #include <errno.h>
-#include <signal.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "workbox.h"
 
@@ -159,6 +160,21 @@ unknown(int argc, char **argv)
 	    first, argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
 }
 
+/*
+ * So that no file and no connection that is opened later becomes standard
+ * output by its number.
+ */
+static void
+fill_stdio(void)
+{
+	int	fd;
+
+	while ((fd = open("/dev/null", O_RDWR)) != -1 && fd <= 2)
+		;
+	if (fd > 2)
+		(void)close(fd);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -167,6 +183,7 @@ main(int argc, char **argv)
 	const struct cmd	*cmd;
 	int			 words, rc;
 
+	fill_stdio();
 	if (argc > 1 && strcmp(argv[1], "--version") == 0)
 		argv[1] = version;
 	cmd = find(argc - 1, argv + 1, &words);
