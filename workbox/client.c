@@ -47,7 +47,7 @@ static struct {
 	int		 local;			/* this host */
 } cl;
 
-/* ---- where and who ---------------------------------------------------- */
+/* ---- where and who ----------------------------------------------------- */
 
 /* Holds the URL against what a server's may be. */
 static int
@@ -157,7 +157,7 @@ client_server(void)
 	return cl.given;
 }
 
-/* ---- paths ------------------------------------------------------------ */
+/* ---- paths ------------------------------------------------------------- */
 
 static char *
 encode(const char *s)
@@ -208,7 +208,7 @@ client_query(char **path, const char *key, const char *value)
 	*path = next;
 }
 
-/* ---- requests --------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------- */
 
 static size_t
 on_body(char *data, size_t one, size_t n, void *arg)
@@ -441,7 +441,7 @@ req_answer(const struct req *r)
 	return json_loadb(r->answer, r->len, JSON_ALLOW_NUL, NULL);
 }
 
-/* ---- what went wrong ---------------------------------------------------- */
+/* ---- what went wrong --------------------------------------------------- */
 
 static int
 problem_code(const char *code)
@@ -556,7 +556,7 @@ client_list(char *path, json_t **ret)
 	return rc;
 }
 
-/* ---- lines -------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------- */
 
 int
 lines_feed(struct lines *l, const char *data, size_t n,

@@ -77,7 +77,7 @@ set_defaults(struct conf *c)
 			*(uint64_t *)field(c, &words[i]) = words[i].dflt;
 }
 
-/* ---- values ---------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------ */
 
 static int
 one_of(const char *s, const char *a, const char *b)
@@ -198,7 +198,7 @@ item_expects(const char *name, const char *s)
 	return host_ok(s) ? NULL : "a host name";
 }
 
-/* ---- libconfuse's callbacks -------------------------------------------------- */
+/* ---- libconfuse's callbacks -------------------------------------------- */
 
 static void
 on_error(cfg_t *cfg, const char *fmt, va_list ap)
@@ -436,7 +436,7 @@ config_parse(const char *name, const char *text, size_t len,
 	return rc;
 }
 
-/* ---- the whole ------------------------------------------------------------------ */
+/* ---- the whole --------------------------------------------------------- */
 
 static int
 differ(char why[CONFIG_WHY], const char *fmt, ...)

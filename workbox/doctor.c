@@ -97,7 +97,7 @@ finding_set(struct finding *f, enum verdict v, const char *cure,
 	va_end(ap);
 }
 
-/* ---- what is there ---------------------------------------------------------- */
+/* ---- what is there ----------------------------------------------------- */
 
 static void
 check_programs(const struct conf *c, struct finding *f)
@@ -328,7 +328,7 @@ check_rootfs(const struct conf *c, struct finding *f)
 		finding_set(f, V_OK, "", "default is %s", name);
 }
 
-/* ---- the system calls of a sandbox --------------------------------------------- */
+/* ---- the system calls of a sandbox ------------------------------------- */
 
 static const struct { const char *verdict, *names; } calls[] = {
 #define F_ALLOW(n)	{ "allow", n },
@@ -387,7 +387,7 @@ print_calls(void)
 	return 0;
 }
 
-/* ---- the whole -------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------- */
 
 static void
 print_one(const char *name, const struct finding *f)

@@ -92,7 +92,7 @@ now(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* ---- lines of output ----------------------------------------------------- */
+/* ---- lines of output --------------------------------------------------- */
 
 static int
 b64_value(char c)
@@ -223,7 +223,7 @@ session_code(const json_t *s)
 	return EXIT_OURS;
 }
 
-/* ---- output ---------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------ */
 
 static void
 enqueue(struct exec *x, int fd, const char *bytes, size_t len)
@@ -373,7 +373,7 @@ write_unit(int fd)
 	    PIPE_BUF;
 }
 
-/* ---- the stream ------------------------------------------------------------ */
+/* ---- the stream -------------------------------------------------------- */
 
 static void
 follow(struct exec *x)
@@ -419,7 +419,7 @@ stream_broke(struct exec *x)
 	    2 * x->pause_ms : 2000;
 }
 
-/* ---- input ------------------------------------------------------------------ */
+/* ---- input ------------------------------------------------------------- */
 
 static void
 send_input(struct exec *x)
@@ -530,7 +530,7 @@ first_input(struct exec *x, json_t *body)
 		json_object_set_new(body, "stdinOpen", json_true());
 }
 
-/* ---- signals ------------------------------------------------------------------ */
+/* ---- signals ----------------------------------------------------------- */
 
 static void
 catch_signals(void)
@@ -595,7 +595,7 @@ signal_done(struct exec *x)
 	x->sig = NULL;
 }
 
-/* ---- the loop ------------------------------------------------------------------ */
+/* ---- the loop ---------------------------------------------------------- */
 
 /* Starts what is due. */
 static void

@@ -38,7 +38,7 @@ int	config_cgroup(struct conf *, const char *);	/* --cgroup */
 /* Sets a word of the path kind: 0, or fail()'s code. */
 int	config_path(char *dst, size_t size, const char *opt, const char *val);
 
-/* ---- tree.c: directories that are built and then put in place ------------ */
+/* ---- tree.c: directories that are built and then put in place ---------- */
 
 /*
  * A new directory in dir under a name of its own (".build-XXXXXX"), locked
@@ -62,12 +62,12 @@ int	tree_static(int fd);
 /* The state directory's part, made when mk is 1.  A descriptor or -1. */
 int	state_dir(const struct conf *, const char *part, mode_t, int mk);
 
-/* ---- runtime.c ------------------------------------------------------------- */
+/* ---- runtime.c --------------------------------------------------------- */
 
 /* 0: whole; -1: what is wrong stands in why. */
 int	runtime_check(const struct conf *, char *why, size_t size);
 
-/* ---- doctor.c, probe*.c ----------------------------------------------------- */
+/* ---- doctor.c, probe*.c ------------------------------------------------ */
 
 enum verdict { V_OK, V_WARN, V_FAIL };
 

@@ -36,7 +36,7 @@
 #define SO_PEERPIDFD	77
 #endif
 
-/* ---- in a child ------------------------------------------------------------ */
+/* ---- in a child -------------------------------------------------------- */
 
 static struct outcome {
 	char	step[64];
@@ -97,7 +97,7 @@ write_file(const char *path, const char *text)
 	    (ssize_t)strlen(text) ? 0 : -1;
 }
 
-/* ---- namespaces ---------------------------------------------------------------- */
+/* ---- namespaces -------------------------------------------------------- */
 
 static int
 write_map(pid_t pid, const char *file, uint64_t base)
@@ -251,7 +251,7 @@ probe_nested(const struct conf *c, struct finding *f)
 		    "inside its user namespace");
 }
 
-/* ---- nftables --------------------------------------------------------------------- */
+/* ---- nftables ---------------------------------------------------------- */
 
 static int	want_family;
 
@@ -345,7 +345,7 @@ probe_nftables(const struct conf *c, struct finding *f)
 	finding_set(f, V_OK, "", "tables of ip and ip6 through netlink");
 }
 
-/* ---- filters, Landlock, pidfds ------------------------------------------------------ */
+/* ---- filters, Landlock, pidfds ----------------------------------------- */
 
 static int
 try_seccomp(const struct conf *c)

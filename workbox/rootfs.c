@@ -121,7 +121,7 @@ set_default(int dir, const char *name)
 	return 0;
 }
 
-/* ---- build -------------------------------------------------------------- */
+/* ---- build ------------------------------------------------------------- */
 
 static int
 finish(int dir, int build, const char *name)
@@ -192,7 +192,7 @@ build_main(const struct args *a)
 	return rc;
 }
 
-/* ---- list, default -------------------------------------------------------- */
+/* ---- list, default ----------------------------------------------------- */
 
 /* PRETTY_NAME of the tree's os-release, or "". */
 static void
@@ -331,7 +331,7 @@ default_main(const struct args *a)
 	return set_default(dir, name);
 }
 
-/* ---- rm ------------------------------------------------------------------------ */
+/* ---- rm ---------------------------------------------------------------- */
 
 /*
  * The name of a box that was made from this root file system, by the

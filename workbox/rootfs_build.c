@@ -77,7 +77,7 @@ static const struct { const char *name; mode_t mode; } minimal_dirs[] = {
 
 #define N(x)	(sizeof (x) / sizeof (x)[0])
 
-/* ---- what every kind has ------------------------------------------------- */
+/* ---- what every kind has ----------------------------------------------- */
 
 static int
 put_files(int fd, const struct file *f, size_t n)
@@ -111,7 +111,7 @@ read_ca(const struct args *a, char **ret, size_t *ret_len)
 	return fail("--ca %s: expected certificates in PEM", file);
 }
 
-/* ---- minimal ----------------------------------------------------------------- */
+/* ---- minimal ----------------------------------------------------------- */
 
 static int
 open_busybox(const char **ret_path)
@@ -249,7 +249,7 @@ rootfs_minimal(const struct args *a, int fd)
 	return 0;
 }
 
-/* ---- debian -------------------------------------------------------------------- */
+/* ---- debian ------------------------------------------------------------ */
 
 #define PACKAGES	"ca-certificates,curl,git,make,python3-minimal"
 #define HOOK_USER	"chroot \"$1\" useradd -m -u 1000 -U -s /bin/bash agent"

@@ -72,8 +72,7 @@ copy_part(const struct conf *c, size_t i, int to, char **lines)
 	    (copy = openat(to, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) ==
 	    -1 || sum(copy, hex) == -1)
 		return fail_errno("copy %s", name);
-	more = xasprintf("%s%s  %s\n", *lines != NULL ? *lines : "", hex,
-	    name);
+	more = xasprintf("%s%s  %s\n", *lines, hex, name);
 	free(*lines);
 	*lines = more;
 	return 0;
@@ -82,7 +81,7 @@ copy_part(const struct conf *c, size_t i, int to, char **lines)
 static int
 fill(const struct conf *c, int fd)
 {
-	auto_free char	*lines = NULL;
+	auto_free char	*lines = xstrdup("");
 	size_t		 i;
 	int		 rc;
 

@@ -90,7 +90,7 @@ const struct cmd cmd_sandbox_proof = {
 	.run = proof_main
 };
 
-/* ---- create ------------------------------------------------------------- */
+/* ---- create ------------------------------------------------------------ */
 
 static int
 set_limits(const struct args *a, json_t *body)
@@ -186,7 +186,7 @@ create_main(const struct args *a)
 	return rc;
 }
 
-/* ---- inspect, list, rm ------------------------------------------------------ */
+/* ---- inspect, list, rm ------------------------------------------------- */
 
 static int
 inspect_main(const struct args *a)
@@ -286,7 +286,7 @@ rm_main(const struct args *a)
 	return rc;
 }
 
-/* ---- proof --------------------------------------------------------------------- */
+/* ---- proof ------------------------------------------------------------- */
 
 #define CELL_MAX	64		/* mounts are long: JSON has them whole */
 

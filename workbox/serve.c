@@ -55,7 +55,7 @@ const struct cmd cmd_serve = {
 #define LISTEN_MAX	16
 #define SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
-/* ---- what the command line says beside the file ---------------------------- */
+/* ---- what the command line says beside the file ------------------------ */
 
 static uint8_t	addrs[LISTEN_MAX * 19];
 
@@ -131,7 +131,7 @@ set_options(const struct args *a, struct conf *c)
 	return rc;
 }
 
-/* ---- what the host must have -------------------------------------------------- */
+/* ---- what the host must have ------------------------------------------- */
 
 static int
 find_user(const char *name, uint64_t *ret_uid, uint64_t *ret_gid)
@@ -187,7 +187,7 @@ make_state(const struct conf *c)
 	return 0;
 }
 
-/* ---- the key ---------------------------------------------------------------------- */
+/* ---- the key ----------------------------------------------------------- */
 
 static int
 seal_token(const char *token, size_t len, int *ret_fd)
@@ -236,7 +236,7 @@ read_token(const struct args *a, int *ret_fd)
 	return rc;
 }
 
-/* ---- who is told that we are ready -------------------------------------------------- */
+/* ---- who is told that we are ready ------------------------------------- */
 
 static int
 set_ready(const struct args *a, struct conf *c)
@@ -270,7 +270,7 @@ set_ready(const struct args *a, struct conf *c)
 	return 0;
 }
 
-/* ---- becoming privd ------------------------------------------------------------------- */
+/* ---- becoming privd ---------------------------------------------------- */
 
 static int
 move_fds(int conf_fd, int token_fd, int ready_fd)

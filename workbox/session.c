@@ -185,7 +185,7 @@ bad:
 	return NULL;
 }
 
-/* ---- exec, run ------------------------------------------------------------ */
+/* ---- exec, run --------------------------------------------------------- */
 
 static int
 exec_main(const struct args *a)
@@ -220,7 +220,7 @@ run_main(const struct args *a)
 	return 0;
 }
 
-/* ---- wait, logs --------------------------------------------------------------- */
+/* ---- wait, logs -------------------------------------------------------- */
 
 /*
  * Before the try after n that failed: 100 ms, 200 ms ... 2 s.  0 when it is

@@ -30,7 +30,7 @@
 #define EXIT_MISSING	127		/* the command was not found */
 #define EXIT_SIGNAL	128		/* + the signal */
 
-/* ---- commands and their arguments (args.c) -------------------------- */
+/* ---- commands and their arguments (args.c) ----------------------------- */
 
 struct opt {
 	const char	*name;		/* long, without dashes; NULL ends */
@@ -92,7 +92,7 @@ const char	*args_each(const struct args *, const char *name, size_t *i);
 int		 args_json(const struct args *);  /* --format json */
 void		 args_help(const struct cmd *, FILE *);
 
-/* ---- messages and text (text.c) -------------------------------------- */
+/* ---- messages and text (text.c) ---------------------------------------- */
 
 /* For messages: "workbox sandbox exec". */
 void	 text_command(const char *name);
@@ -128,7 +128,7 @@ void	 table_print(struct table *, FILE *);		/* and frees */
 int	 json_print(json_t *);		/* indented, to stdout; 0 or fail() */
 const char *json_str(const json_t *, const char *key);	/* "" if absent */
 
-/* ---- requests to the server (client.c) -------------------------------- */
+/* ---- requests to the server (client.c) --------------------------------- */
 
 struct req;
 
@@ -192,7 +192,7 @@ int	 lines_feed(struct lines *, const char *, size_t,
 	    int (*fn)(char *, size_t, void *), void *arg);
 void	 lines_free(struct lines *);
 
-/* ---- sessions (exec.c) -------------------------------------------------- */
+/* ---- sessions (exec.c) ------------------------------------------------- */
 
 /* What came of one line of output. */
 enum line_kind {

@@ -43,7 +43,7 @@ static char	 out[1 << 20], err[65536], asked[65536];
 static char	 dir[] = "/tmp/wb-client-XXXXXX";
 static int	 code;
 
-/* ---- a server that says what it is told ------------------------------------ */
+/* ---- a server that says what it is told -------------------------------- */
 
 static void	serve_one(void);
 
@@ -225,7 +225,7 @@ expect(int want_code, const char *want_out, const char *in_err,
 		    asked);
 }
 
-/* ---- exec ------------------------------------------------------------------- */
+/* ---- exec -------------------------------------------------------------- */
 
 START_TEST(exec_whole)
 {
@@ -356,7 +356,7 @@ START_TEST(exec_input)
 }
 END_TEST
 
-/* ---- others ------------------------------------------------------------------ */
+/* ---- others ------------------------------------------------------------ */
 
 START_TEST(problems)
 {
@@ -444,7 +444,7 @@ START_TEST(records)
 }
 END_TEST
 
-/* ---- parts ------------------------------------------------------------------- */
+/* ---- parts ------------------------------------------------------------- */
 
 START_TEST(numbers)
 {
