@@ -10,6 +10,7 @@
  */
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,12 +147,17 @@ set_limits(void)
 static void
 set_signals(void)
 {
-	struct sigaction	dfl = { .sa_handler = SIG_DFL };
+	/*
+	 * The kernel's struct sigaction, all zeros: SIG_DFL.  libc's function
+	 * will not touch 32 and 33, its own, which whoever started the server
+	 * may have left ignored.
+	 */
+	static const uint64_t	dfl[4];
 	struct sigaction	ign = { .sa_handler = SIG_IGN };
 	int			sig;
 
-	for (sig = 1; sig < NSIG; sig++)
-		(void)sigaction(sig, &dfl, NULL);	/* KILL, STOP: EINVAL */
+	for (sig = 1; sig < NSIG; sig++)	/* KILL, STOP: EINVAL */
+		(void)syscall(SYS_rt_sigaction, sig, dfl, NULL, 8);
 	(void)sigaction(SIGPIPE, &ign, NULL);
 }
 
