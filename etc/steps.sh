@@ -60,19 +60,19 @@ step_node() {
 
 # Configures and builds in DIR, installs under PREFIX.
 step_build() {	# dir prefix [configure options...]
-	dir=$1; prefix=$2; shift 2
-	mkdir -p "$dir"
-	say "build: $dir"
+	b_dir=$1; b_prefix=$2; shift 2
+	mkdir -p "$b_dir"
+	say "build: $b_dir"
 	(
 		set -e
 		if [ ! -x "$top/configure" ] || [ "$top/configure.ac" -nt "$top/configure" ]; then
 			cd "$top" && autoreconf -i
 		fi
-		cd "$dir"
+		cd "$b_dir"
 		if [ ! -f config.status ] || [ "$top/configure" -nt config.status ] ||
-		    [ "$(cat .options 2>/dev/null)" != "$prefix $*" ]; then
-			"$top/configure" -q --prefix="$prefix" "$@"
-			echo "$prefix $*" >.options
+		    [ "$(cat .options 2>/dev/null)" != "$b_prefix $*" ]; then
+			"$top/configure" -q --prefix="$b_prefix" "$@"
+			echo "$b_prefix $*" >.options
 		fi
 		make -s -j"$(nproc)"
 		# What is the same stays as it is, where install(1) can tell.
