@@ -15,6 +15,7 @@
 
 #include "../proto/storedrig.h"
 #include "bench.h"
+#include "xmalloc.h"
 
 #define CLIENTS	64
 #define RECORDS	640		/* per run with 64 clients */
@@ -129,9 +130,9 @@ START_TEST(table)
 	open_peer();
 	w.type = EVENT_AUTH_FAILED;
 	w.durable = 1;
-	strcpy(w.actor, "nobody");
-	strcpy(w.outcome, "denied");
-	strcpy(w.tenant, RIG_TENANT);
+	(void)str_copy(w.actor, "nobody", sizeof(w.actor));
+	(void)str_copy(w.outcome, "denied", sizeof(w.outcome));
+	(void)str_copy(w.tenant, RIG_TENANT, sizeof(w.tenant));
 	w.data.data = buf;
 	w.data.len = (size_t)wire_encode(&wire_event_auth_failed, &ev, buf,
 	    sizeof(buf));

@@ -675,7 +675,7 @@ pid1(void)
 	check(attempt(c_traceme) == 0, "B10 a session's own child is traced");
 	while (d != NULL && (e = readdir(d)) != NULL)
 		if (e->d_name[0] != '.') {
-			task(atoi(e->d_name));
+			task((int)strtol(e->d_name, NULL, 10));
 			n++;
 		}
 	check(n >= 1, "B52 pid 1 has %d tasks", n);
@@ -708,7 +708,7 @@ fds(void)
 	char		 list[256] = "", cwd[256];
 
 	while (d != NULL && (e = readdir(d)) != NULL)
-		if (e->d_name[0] != '.' && atoi(e->d_name) != dirfd(d))
+		if (e->d_name[0] != '.' && (int)strtol(e->d_name, NULL, 10) != dirfd(d))
 			strncat(strncat(list, e->d_name, 8), " ", 2);
 	check(strcmp(list, "0 1 2 ") == 0, "B25 descriptors: %s", list);
 	check(getcwd(cwd, sizeof(cwd)) == cwd && cwd[0] == '/',
@@ -1037,19 +1037,19 @@ main(int argc, char **argv)
 	else if (strcmp(what, "fds") == 0)
 		fds();
 	else if (strcmp(what, "net") == 0)
-		net(atoi(arg));
+		net((int)strtol(arg, NULL, 10));
 	else if (strcmp(what, "abstract") == 0)
 		abstract(arg);
 	else if (strcmp(what, "watch") == 0)
-		watch(atoi(arg));
+		watch((int)strtol(arg, NULL, 10));
 	else if (strcmp(what, "take") == 0)
 		take(arg);
 	else if (strcmp(what, "give") == 0)
 		give();
 	else if (strcmp(what, "freeze") == 0)
-		freeze(atoi(arg));
+		freeze((int)strtol(arg, NULL, 10));
 	else if (strcmp(what, "orphans") == 0)
-		orphans(atoi(arg));
+		orphans((int)strtol(arg, NULL, 10));
 	else if (strcmp(what, "tree") == 0)
 		tree(arg);
 	else
