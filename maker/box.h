@@ -26,6 +26,7 @@
 #include "boxfd.h"
 #include "conf.h"
 #include "facts.h"
+#include "fds.h"
 #include "proto.h"
 
 #define BOX_IDS		65536U	/* uids of one box */
@@ -112,21 +113,6 @@ int		 box_put(int dirfd, const char *path, const char *fmt, ...)
 		    __attribute__((format(printf, 3, 4)));
 int		 box_file(int dirfd, const char *name, mode_t, const void *,
 		    size_t);
-
-/* ---- fds.c ----------------------------------------------------------- */
-
-#define FDS_MAX	8	/* descriptors in one packet */
-
-/* One packet with n descriptors (borrowed) on a SEQPACKET socket. */
-int		 fds_send(int sock, const void *buf, size_t len,
-		    const int *fds, size_t n);
-/*
- * One packet of exactly len bytes; its descriptors (owned, CLOEXEC) in
- * ret_fds, the rest of the n is -1.  Returns their number, or -1: EAGAIN
- * with MSG_DONTWAIT, ECONNRESET for the end, EBADMSG for another packet.
- */
-ssize_t		 fds_recv(int sock, void *buf, size_t len, int flags,
-		    int *ret_fds, size_t n);
 
 /* ---- launch.c, mounts.c --------------------------------------------- */
 
