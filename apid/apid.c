@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include <netinet/in.h>
 
 #include <signal.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "apid.h"
+#include "apid_calls.h"
 #include "confine.h"
 #include "log.h"
 #include "schema.h"
@@ -42,15 +42,6 @@ static struct {
 	unsigned int	kind[LISTENERS];
 	unsigned int	n;
 } listeners;
-
-/* What the HTTP server needs beside confine's base. */
-static const struct confine_call calls[] = {
-	{ .name = "accept4" },		/* clients; privd owns the listeners */
-	{ .name = "setsockopt", .arg = 1, .cond = CC_EQ,
-	    .value = IPPROTO_TCP },	/* TCP_NODELAY */
-	{ .name = "setsockopt", .arg = 1, .cond = CC_EQ,
-	    .value = SOL_SOCKET },	/* SO_KEEPALIVE, SO_LINGER */
-};
 
 static const struct confine_limit limits[] = {
 	{ RLIMIT_NPROC, 0 },		/* no process, no thread */
@@ -205,16 +196,15 @@ apid_confine(void)
 {
 	int		fd = dup(STDERR_FILENO);
 	struct confine	profile = {
-		.name = "apid",
-		.root = CONFINE_ROOT_EMPTY,	/* it needs no file */
+		.root = confine_root_empty,	/* it needs no file */
 		.uid = (uid_t)env.conf->uid_apid,
 		.gid = (gid_t)env.conf->gid_apid,
 		.caps = 0,			/* nothing a client gains */
-		.landlock_all = conf_landlock(env.conf),
+		.landlock = conf_landlock(env.conf) ? confine_landlock : NULL,
 		.limits = limits,
 		.nlimits = sizeof(limits) / sizeof(limits[0]),
-		.calls = calls,
-		.ncalls = sizeof(calls) / sizeof(calls[0]),
+		.filter = apid_calls,
+		.nfilter = sizeof(apid_calls) / sizeof(apid_calls[0]),
 	};
 
 	if (fd == -1)

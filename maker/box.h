@@ -229,7 +229,6 @@ int		 userns_make(uint32_t uid);
 
 #define BOX_FILTERS	2
 
-int		 filter_init(void);
 /* Loads both into the calling process, which has no_new_privs. */
 int		 filter_load(void);
 /* SHA-256 of the two programs, hexadecimal. */

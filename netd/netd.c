@@ -29,7 +29,6 @@
 #include <event2/event.h>
 #include <linux/capability.h>
 #include <linux/netlink.h>
-#include <linux/nsfs.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +37,7 @@
 #include "confine.h"
 #include "log.h"
 #include "netd.h"
+#include "netd_calls.h"
 #include "xmalloc.h"
 
 /* As privd starts it; everything else is opened below FD_LAST. */
@@ -52,25 +52,16 @@ static const struct confine_limit	netd_limits[] = {
 	{ RLIMIT_NPROC, 0 },		/* the maker is there already */
 };
 
-static const struct confine_call	netd_calls[] = {
-	/* whether what privd sends is a netns */
-	{ .name = "fstatfs" },
-	{ .name = "ioctl", .arg = 1, .cond = CC_EQ,
-	    .value = NS_GET_NSTYPE },
-};
-
 static struct confine	netd_profile = {
-	.name = "netd",
-	.root = CONFINE_ROOT_EMPTY,	/* pivot_root: a chroot would bar the
+	.root = confine_root_empty,	/* pivot_root: a chroot would bar the
 					 * maker from user namespaces */
 	.uid = 0,			/* of U1: an ordinary user outside */
 	.caps = 1 << CAP_NET_ADMIN,	/* rules and links of the boxes */
-	.in_userns = 1,
-	.landlock_all = 1,		/* it opens no file ever again */
+	.landlock = confine_landlock,	/* it opens no file ever again */
 	.limits = netd_limits,
 	.nlimits = sizeof(netd_limits) / sizeof(netd_limits[0]),
-	.calls = netd_calls,
-	.ncalls = sizeof(netd_calls) / sizeof(netd_calls[0]),
+	.filter = netd_calls,
+	.nfilter = sizeof(netd_calls) / sizeof(netd_calls[0]),
 	.last_fd = FD_LAST,
 };
 
@@ -263,7 +254,8 @@ main(void)
 		fatal("netlink");
 	if ((base = event_base_new()) == NULL)
 		fatalx("event_base_new");
-	netd_profile.landlock_all = landlock;
+	if (!landlock)
+		netd_profile.landlock = NULL;
 	if (confine_enter(&netd_profile) == -1)
 		fatalx("enter fence: %s", confine_error());
 

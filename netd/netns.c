@@ -51,6 +51,7 @@
 #include "confine.h"
 #include "log.h"
 #include "netd.h"
+#include "netd_maker_calls.h"
 #include "xmalloc.h"
 
 #ifndef NS_GET_OWNER_UID
@@ -63,6 +64,7 @@
 #define FD_SYS		5		/* /proc/sys/net */
 #define FD_HOME		6		/* the netns of netd itself */
 
+/* And in maker_calls.def. */
 #define CHILD_FLAGS	(CLONE_NEWUSER | CLONE_NEWNET | CLONE_VM | \
 			    CLONE_FILES | SIGCHLD)
 
@@ -400,43 +402,22 @@ static const struct confine_limit	maker_limits[] = {
 					 * to privd included */
 };
 
-static const struct confine_call	maker_calls[] = {
-	/* k as effective uid, and back */
-	{ .name = "setresuid", .arg = 1, .cond = CC_MASKED, .value = 0,
-	    .mask = 0xffff0000 },
-	/* the child: exactly these flags */
-	{ .name = "clone", .arg = 0, .cond = CC_EQ, .value = CHILD_FLAGS },
-	{ .name = "kill", .arg = 1, .cond = CC_EQ, .value = SIGKILL },
-	{ .name = "wait4" },
-	/* maps and sysctls: there is nothing else to open */
-	{ .name = "openat" },
-	{ .name = "setns", .arg = 1, .cond = CC_EQ, .value = CLONE_NEWNET },
-	{ .name = "socket", .arg = 0, .cond = CC_EQ, .value = AF_NETLINK },
-	/* whose is a netns that is handed over */
-	{ .name = "ioctl", .arg = 1, .cond = CC_EQ, .value = NS_GET_USERNS },
-	{ .name = "ioctl", .arg = 1, .cond = CC_EQ, .value = NS_GET_PARENT },
-	{ .name = "ioctl", .arg = 1, .cond = CC_EQ,
-	    .value = NS_GET_OWNER_UID },
-};
-
 static const int	maker_files[] = { FD_PROC, FD_SYS };
 
 static struct confine	maker_profile = {
-	.name = "netd-maker",
-	.root = CONFINE_ROOT_EMPTY,	/* two detached mounts are all */
+	.root = confine_root_empty,	/* two detached mounts are all */
 	.uid = 0,			/* of U1: an ordinary user outside */
 	.caps = 1 << CAP_SYS_ADMIN |	/* setns */
 	    1 << CAP_NET_ADMIN |	/* sysctls of a netns of Un */
 	    1 << CAP_SETUID | 1 << CAP_SETGID |	/* maps; k as euid */
 	    1 << CAP_SYS_PTRACE,	/* ns/net of a child in Un */
-	.in_userns = 1,
-	.landlock_all = 1,		/* maps and sysctls, nothing else */
+	.landlock = confine_landlock,	/* maps and sysctls, nothing else */
 	.landlock_but = maker_files,
 	.nlandlock_but = sizeof(maker_files) / sizeof(maker_files[0]),
 	.limits = maker_limits,
 	.nlimits = sizeof(maker_limits) / sizeof(maker_limits[0]),
-	.calls = maker_calls,
-	.ncalls = sizeof(maker_calls) / sizeof(maker_calls[0]),
+	.filter = netd_maker_calls,
+	.nfilter = sizeof(netd_maker_calls) / sizeof(netd_maker_calls[0]),
 	.last_fd = FD_HOME,
 };
 
@@ -542,7 +523,8 @@ maker_main(int sock, int landlock)
 	fd_place(&proc, FD_PROC);
 	fd_place(&sys, FD_SYS);
 	fd_place(&home, FD_HOME);
-	maker_profile.landlock_all = landlock;
+	if (!landlock)
+		maker_profile.landlock = NULL;
 	if (confine_enter(&maker_profile) == -1)
 		fatalx("enter fence: %s", confine_error());
 	memset(&ready, 0, sizeof(ready));

@@ -50,8 +50,6 @@ static const char *const daemon_name[D_N] = { "netd", "stored", "apid" };
 
 #define CAP(c)	(UINT64_C(1) << CAP_##c)
 static const struct confine maker_fence = {
-	.name = "privd-maker",
-	.root = CONFINE_ROOT_KEEP,	/* mounts the boxes' from it */
 	.caps = CAP(SYS_ADMIN)		/* namespaces, mounts */
 	    | CAP(SYS_PTRACE)		/* a box's namespaces in /proc */
 	    | CAP(SYS_CHROOT)		/* setns of a mount namespace */

@@ -15,13 +15,11 @@
  * because of what a peer said.
  */
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <linux/capability.h>
-#include <linux/nsfs.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +29,7 @@
 
 #include "confine.h"
 #include "privd.h"
+#include "privd_calls.h"
 #include "ulid.h"
 #include "xmalloc.h"
 
@@ -44,44 +43,13 @@ struct server	srv = { .conf_fd = PRIVD_CONF_FD,
 		    .ready_fd = -1, .meminfo_fd = -1 };
 static int	signal_fd = -1;
 
-/*
- * What is not here: fork, exec, mount, setns, unshare, ptrace, socket,
- * connect, any change of ids or limits.
- */
-static const struct confine_call calls[] = {
-	{ .name = "openat" },		/* cgroups, /proc, box directories */
-	{ .name = "pread64" },		/* the same */
-	{ .name = "pwrite64" },
-	{ .name = "readlinkat" },	/* namespaces; the default rootfs */
-	{ .name = "readlink" },
-	{ .name = "getdents64" },	/* the scan; cgroups to remove */
-	{ .name = "unlinkat" },		/* cgroup directories */
-	{ .name = "unlink" },		/* the API's socket, at the end */
-	{ .name = "statx" }, { .name = "access" }, { .name = "faccessat" },
-	{ .name = "statfs" }, { .name = "fstatfs" },	/* disk floor, nsfs */
-	{ .name = "pidfd_open" },	/* a box of an earlier privd */
-	{ .name = "pidfd_send_signal" },
-	{ .name = "ioctl", .arg = 1, .cond = CC_EQ, .value = NS_GET_USERNS },
-	{ .name = "ioctl", .arg = 1, .cond = CC_EQ, .value = NS_GET_PARENT },
-	{ .name = "ioctl", .arg = 1, .cond = CC_EQ, .value = NS_GET_NSTYPE },
-	{ .name = "ioctl", .arg = 1, .cond = CC_EQ,
-	    .value = NS_GET_OWNER_UID },
-	/* the last two with log = syslog alone: libc connects again when
-	 * syslogd was restarted */
-	{ .name = "socket", .arg = 0, .cond = CC_EQ, .value = AF_UNIX },
-	{ .name = "connect" },
-};
-#define SYSLOG_CALLS	2
-
 #define CAP(c)	(UINT64_C(1) << CAP_##c)
-static struct confine fence = {
-	.name = "privd",
-	.root = CONFINE_ROOT_KEEP,	/* cgroups, /proc, state directory */
+static const struct confine fence = {
 	.caps = CAP(DAC_OVERRIDE)	/* what a box owns of its cgroups */
 	    | CAP(SYS_PTRACE)		/* facts: namespaces in /proc */
 	    | CAP(KILL),		/* daemons and boxes are other uids */
-	.calls = calls,
-	.ncalls = sizeof(calls) / sizeof(calls[0]) - SYSLOG_CALLS,
+	.filter = privd_calls,
+	.nfilter = sizeof(privd_calls) / sizeof(privd_calls[0]),
 };
 
 /* ---- events ------------------------------------------------------------ */
@@ -270,8 +238,6 @@ main(int argc, char *argv[])
 	    -1)
 		fatal("open /proc/meminfo");
 	table_init();
-	if (strcmp(srv.conf->log, "syslog") == 0)
-		fence.ncalls += SYSLOG_CALLS;
 	if (confine_enter(&fence) == -1)
 		fatalx("%s", confine_error());
 	scan();

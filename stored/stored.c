@@ -25,7 +25,6 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +33,7 @@
 #include "confine.h"
 #include "log.h"
 #include "stored.h"
+#include "stored_calls.h"
 #include "xmalloc.h"
 
 #define PRIVD_FD	3
@@ -45,42 +45,18 @@
 
 /* ---- the fence --------------------------------------------------- */
 
-#define THREAD_FLAGS	(CLONE_VM | CLONE_THREAD | CLONE_SIGHAND)
-#define CLONE_NEW_ANY	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |	\
-    CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
-
 static const struct confine_limit stored_limits[] = {
 	{ RLIMIT_CORE, 0 },		/* memory holds env of boxes */
 	{ RLIMIT_NOFILE, 64 },		/* two channels, LMDB's, the loop's */
 };
 
-static const struct confine_call stored_calls[] = {
-	/* LMDB: its two files, the only ones there are */
-	{ .name = "openat" }, { .name = "pread64" }, { .name = "pwrite64" },
-	{ .name = "pwritev" }, { .name = "ftruncate" }, { .name = "fstatfs" },
-	{ .name = "fdatasync" }, { .name = "fsync" }, { .name = "msync" },
-	{ .name = "uname" },		/* which fsync a kernel needs */
-	{ .name = "fallocate" },	/* the reserve */
-	{ .name = "flock" },		/* one stored per database */
-	/* the loop and what wakes it */
-	{ .name = "epoll_create1" }, { .name = "eventfd2" },
-	{ .name = "pipe2" },
-	/* one thread, and no process or namespace */
-	{ .name = "clone", .arg = 0, .cond = CC_MASKED, .value = THREAD_FLAGS,
-	    .mask = THREAD_FLAGS | CLONE_NEW_ANY },
-	/* libevent asks whether the environment is to be trusted */
-	{ .name = "getuid" }, { .name = "geteuid" }, { .name = "getgid" },
-	{ .name = "getegid" },
-};
-
 static const struct confine stored_confine = {
-	.name = "stored",
-	.root = CONFINE_ROOT_DIR,	/* the database, nothing else */
+	.root = confine_root_dir,	/* the database, nothing else */
 	.caps = 0,			/* files are its own */
 	.limits = stored_limits,
 	.nlimits = sizeof(stored_limits) / sizeof(stored_limits[0]),
-	.calls = stored_calls,
-	.ncalls = sizeof(stored_calls) / sizeof(stored_calls[0]),
+	.filter = stored_calls,
+	.nfilter = sizeof(stored_calls) / sizeof(stored_calls[0]),
 	.last_fd = APID_FD,
 };
 

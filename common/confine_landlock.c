@@ -1,0 +1,76 @@
+/*
+ * confine_landlock.c: no file, no TCP port; the second fence behind the root.
+ */
+#include <sys/syscall.h>
+
+#include <linux/landlock.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "confine.h"
+#include "xmalloc.h"
+
+#ifndef LANDLOCK_ACCESS_FS_REFER
+#define LANDLOCK_ACCESS_FS_REFER	(1ULL << 13)
+#endif
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE	(1ULL << 14)
+#endif
+
+static uint64_t
+landlock_fs(int abi)
+{
+	/* the rights of ABI 1 are bits 0 to 12 */
+	uint64_t	v = (UINT64_C(1) << 13) - 1;
+
+	if (abi >= 2)
+		v |= LANDLOCK_ACCESS_FS_REFER;
+	if (abi >= 3)
+		v |= LANDLOCK_ACCESS_FS_TRUNCATE;
+	if (abi >= 5)
+		v |= UINT64_C(1) << 15;		/* IOCTL_DEV */
+	return v;
+}
+
+static int
+landlock_but(int ruleset, int dir)
+{
+	struct landlock_path_beneath_attr	attr = {
+		.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE |
+		    LANDLOCK_ACCESS_FS_WRITE_FILE,
+		.parent_fd = dir,
+	};
+
+	if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH,
+	    &attr, 0) == -1)
+		return confine_fail("Landlock rule for descriptor %d", dir);
+	return 0;
+}
+
+int
+confine_landlock(const struct confine *c)
+{
+	/* handled_access_fs, handled_access_net (ABI 4) */
+	uint64_t	attr[2] = { 0, 0 };
+	auto_close int	fd = -1;
+	size_t		i;
+	long		abi;
+
+	abi = syscall(SYS_landlock_create_ruleset, NULL, 0,
+	    LANDLOCK_CREATE_RULESET_VERSION);
+	if (abi < 1)
+		return confine_fail("Landlock is missing");
+	attr[0] = landlock_fs((int)abi);
+	if (abi >= 4)
+		attr[1] = 3;			/* bind and connect TCP */
+	fd = (int)syscall(SYS_landlock_create_ruleset, attr,
+	    abi >= 4 ? sizeof(attr) : sizeof(attr[0]), 0);
+	if (fd == -1)
+		return confine_fail("Landlock ruleset");
+	for (i = 0; i < c->nlandlock_but; i++)
+		if (landlock_but(fd, c->landlock_but[i]) == -1)
+			return -1;
+	if (syscall(SYS_landlock_restrict_self, fd, 0) == -1)
+		return confine_fail("Landlock restrict");
+	return 0;
+}
