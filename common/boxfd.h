@@ -5,6 +5,8 @@
 #ifndef COMMON_BOXFD_H
 #define COMMON_BOXFD_H
 
+#include <stdint.h>
+
 /* 0 and 1 are /dev/null of the box; 2 is a pipe into launch.log. */
 #define BOXFD_CONTROL	3	/* listening SEQPACKET socket, privd's */
 #define BOXFD_BOOT	4	/* sealed memfd: ROW boot, encoded by wire */
@@ -33,5 +35,15 @@
 #define BOX_RESERVE	(8UL * 1024 * 1024)
 #define BOX_RING	(64UL * 1024 * 1024)	/* upper bound per box */
 #define BOX_RESERVE_PIDS 64
+/* Less than these is no box. */
+#define BOX_MEMORY_LEAST (16UL * 1024 * 1024)
+#define BOX_PIDS_LEAST	128
+
+/* What the rings of a box of so much memory may hold. */
+static inline uint64_t
+box_ring(uint64_t memory_bytes)
+{
+	return memory_bytes / 8 < BOX_RING ? memory_bytes / 8 : BOX_RING;
+}
 
 #endif

@@ -25,6 +25,7 @@
 static int		 sandboxes = -1, rootfs = -1;
 static uint32_t		 uid_base;
 static unsigned int	 slots;
+static struct box_limits most;
 static int		 spared;	/* own oom_score_adj is below 0 */
 static char		 error[256];
 
@@ -106,7 +107,7 @@ own_dir(int at, const char *name, mode_t mode)
 }
 
 int
-box_init(const struct conf *conf)
+box_init(const struct maker_conf *conf)
 {
 	auto_close int	 state = -1;
 	char		 adj[16];
@@ -119,16 +120,17 @@ box_init(const struct conf *conf)
 		return box_fail("open %s/sandboxes", conf->state_dir);
 	if ((rootfs = own_dir(state, "rootfs", 0755)) == -1)
 		return box_fail("open %s/rootfs", conf->state_dir);
-	uid_base = (uint32_t)conf->uid_base;
-	slots = (unsigned int)conf->max_boxes;
-	if (conf->uid_base + conf->max_boxes * BOX_IDS > UINT32_MAX) {
+	uid_base = conf->uid_base;
+	slots = conf->max_boxes;
+	most = (struct box_limits){ conf->max_memory, conf->max_cpu_milli,
+	    conf->max_pids };
+	if (uid_base + (uint64_t)slots * BOX_IDS > UINT32_MAX) {
 		errno = ERANGE;
 		return box_fail("uid-base and max-boxes");
 	}
-	if (cgroup_init(conf->cgroup) == -1 || runtime_init(state) == -1 ||
-	    attach_init() == -1)
+	if (cgroup_init(conf->cgroup) == -1 || runtime_init(state) == -1)
 		return -1;
-	return 0;
+	return attach_init();
 }
 
 int
@@ -143,20 +145,12 @@ box_dir(void)
 	return sandboxes;
 }
 
-uint32_t
-box_uid(unsigned int slot)
-{
-	return slot < slots ? uid_base + slot * BOX_IDS : 0;
-}
-
 int
-box_slot(uint32_t uid)
+box_uid_ok(uint32_t uid)
 {
 	uint32_t	 off = uid - uid_base;
 
-	if (uid < uid_base || off % BOX_IDS != 0 || off / BOX_IDS >= slots)
-		return -1;
-	return (int)(off / BOX_IDS);
+	return uid >= uid_base && off % BOX_IDS == 0 && off / BOX_IDS < slots;
 }
 
 void
@@ -170,92 +164,46 @@ box_sessions(const struct box_limits *l)
 {
 	struct box_limits	 r = *l;
 
-	r.memory_bytes -= box_ring(l) + BOX_RESERVE;
+	r.memory_bytes -= box_ring(l->memory_bytes) + BOX_RESERVE;
 	r.pids -= BOX_RESERVE_PIDS;
 	box_limits_round(&r);
 	return r;
 }
 
-uint64_t
-box_ring(const struct box_limits *l)
-{
-	return l->memory_bytes / 8 < BOX_RING ? l->memory_bytes / 8 :
-	    BOX_RING;
-}
-
-int
-box_rootfs(const char *name, char ret_name[64])
-{
-	struct stat	 st;
-	char		 link[64];
-	ssize_t		 n;
-
-	errno = ENOENT;
-	if (!wire_charset_ok(CS_NAME, name, strlen(name)))
-		return box_fail("rootfs");
-	if ((n = readlinkat(rootfs, name, link, sizeof(link) - 1)) != -1) {
-		link[n] = '\0';
-		name = link;
-		errno = ENOENT;
-		if (!wire_charset_ok(CS_NAME, name, (size_t)n))
-			return box_fail("rootfs link");
-	}
-	if (fstatat(rootfs, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
-		return box_fail("rootfs %s", name);
-	if (!S_ISDIR(st.st_mode)) {
-		errno = ENOTDIR;
-		return box_fail("rootfs %s", name);
-	}
-	return str_copy(ret_name, name, 64);
-}
-
 int
 box_rootfs_open(const char *name)
 {
-	if (!wire_charset_ok(CS_NAME, name, strlen(name))) {
-		errno = EINVAL;
-		return -1;
-	}
 	return openat(rootfs, name, O_PATH | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);
 }
 
-/* ID/NAME below sandboxes/, NULL with EINVAL; one at a time. */
-static const char *
-box_path(const char *id, const char *name)
+/* Whether what is asked for is a box, within the bounds of this host. */
+static int
+ask_ok(const struct box_ask *a)
 {
-	static char	 path[ULID_LEN + 16];
-
-	if (!ulid_ok(id)) {
-		errno = EINVAL;
-		return NULL;
-	}
-	(void)snprintf(path, sizeof(path), "%s/%s", id, name);
-	return path;
+	return ulid_ok(a->id) && box_uid_ok(a->uid) &&
+	    wire_charset_ok(CS_NAME, a->name, strlen(a->name)) &&
+	    wire_charset_ok(CS_NAME, a->rootfs, strlen(a->rootfs)) &&
+	    a->limits.memory_bytes >= BOX_MEMORY_LEAST &&
+	    a->limits.memory_bytes <= most.memory_bytes &&
+	    a->limits.cpu_milli > 0 &&
+	    a->limits.cpu_milli <= most.cpu_milli &&
+	    a->limits.pids >= BOX_PIDS_LEAST && a->limits.pids <= most.pids;
 }
 
 int
-box_make(const struct box_ask *ask, const uint8_t token[BOX_TOKEN])
+box_make(const struct box_ask *ask, const struct box_boot *b)
 {
-	struct row_spec	 spec = { .version = 1, .network = ask->network,
-	    .memory_bytes = ask->limits.memory_bytes,
-	    .cpu_milli = ask->limits.cpu_milli, .pids = ask->limits.pids };
-	uint8_t		 buf[512];
 	auto_close int	 fd = -1;
-	ssize_t		 n;
 
 	errno = EINVAL;
-	if (!ulid_ok(ask->id) || box_slot(ask->uid) == -1 ||
-	    str_copy(spec.id, ask->id, sizeof(spec.id)) == -1 ||
-	    str_copy(spec.name, ask->name, sizeof(spec.name)) == -1 ||
-	    str_copy(spec.rootfs, ask->rootfs, sizeof(spec.rootfs)) == -1 ||
-	    (n = wire_encode(&wire_row_spec, &spec, buf, sizeof(buf))) == -1)
-		return box_fail("specification");
+	if (!ask_ok(ask))
+		return box_fail("what is asked for");
 	if (mkdirat(sandboxes, ask->id, 0700) == -1 ||
 	    (fd = openat(sandboxes, ask->id, O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC)) == -1 ||
-	    box_file(fd, "spec", 0600, buf, (size_t)n) == -1 ||
-	    box_file(fd, "host-token", 0600, token, BOX_TOKEN) == -1 ||
+	    box_file(fd, "spec", 0600, b->spec, b->spec_len) == -1 ||
+	    box_file(fd, "host-token", 0600, b->token, BOX_TOKEN) == -1 ||
 	    mkdirat(fd, "upper", 0755) == -1 ||
 	    fchownat(fd, "upper", ask->uid, ask->uid, AT_SYMLINK_NOFOLLOW) ==
 	    -1 || mkdirat(fd, "work", 0700) == -1)
@@ -264,52 +212,44 @@ box_make(const struct box_ask *ask, const uint8_t token[BOX_TOKEN])
 }
 
 int
-box_spec(const char *id, struct row_spec *ret)
+box_open(const char *id, const char *name, int flags)
 {
-	char		 buf[512];
-	const char	*path;
-	ssize_t		 n;
+	char	 path[ULID_LEN + 16];
 
-	if ((path = box_path(id, "spec")) == NULL ||
-	    (n = facts_file(sandboxes, path, buf, sizeof(buf))) == -1)
+	errno = EINVAL;
+	if (!ulid_ok(id))
 		return -1;
-	if (wire_decode(&wire_row_spec, (uint8_t *)buf, (size_t)n, ret) == -1)
-		return -1;
-	if (strcmp(ret->id, id) != 0) {
-		errno = EBADMSG;
-		return -1;
-	}
-	return 0;
+	(void)snprintf(path, sizeof(path), "%s/%s", id, name);
+	return openat(sandboxes, path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 int
-box_owner(const char *id, uint32_t *ret_uid)
+box_stat(const char *id, const char *name, struct stat *ret)
 {
-	struct stat	 st;
-	const char	*path;
+	char	 path[ULID_LEN + 16];
 
-	if ((path = box_path(id, "upper")) == NULL ||
-	    fstatat(sandboxes, path, &st, AT_SYMLINK_NOFOLLOW) == -1)
+	errno = EINVAL;
+	if (!ulid_ok(id))
 		return -1;
-	*ret_uid = st.st_uid;
-	return 0;
+	(void)snprintf(path, sizeof(path), "%s/%s", id, name);
+	return fstatat(sandboxes, path, ret, AT_SYMLINK_NOFOLLOW);
+}
+
+ssize_t
+box_read(const char *id, const char *name, void *ret, size_t size)
+{
+	auto_close int	 fd = box_open(id, name, O_RDONLY);
+
+	return fd == -1 ? -1 : read(fd, ret, size);
 }
 
 int
-box_token(const char *id, uint8_t ret[BOX_TOKEN])
+box_mark(const char *id, const char *name, const char *text)
 {
-	char		 buf[BOX_TOKEN + 2];
-	const char	*path;
-	ssize_t		 n;
+	auto_close int	 fd = box_open(id, name, O_WRONLY | O_CREAT | O_EXCL);
 
-	if ((path = box_path(id, "host-token")) == NULL ||
-	    (n = facts_file(sandboxes, path, buf, sizeof(buf))) == -1)
-		return -1;
-	if (n == BOX_TOKEN)
-		memcpy(ret, buf, BOX_TOKEN);
-	explicit_bzero(buf, sizeof(buf));
-	if (n == BOX_TOKEN)
-		return 0;
-	errno = EBADMSG;
-	return -1;
+	if (fd == -1)
+		return errno == EEXIST ? 0 : box_fail("mark as %s", name);
+	return write(fd, text, strlen(text)) == -1 ?
+	    box_fail("mark as %s", name) : 0;
 }

@@ -14,9 +14,10 @@
  * After a failed box_launch, or at any point after a crash, the same three
  * last steps clean up: each may be called again and for what is not there.
  */
-#ifndef PRIVD_BOX_H
-#define PRIVD_BOX_H
+#ifndef MAKER_BOX_H
+#define MAKER_BOX_H
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <linux/capability.h>
@@ -24,14 +25,9 @@
 #include <stdint.h>
 
 #include "boxfd.h"
-#include "conf.h"
-#include "facts.h"
 #include "fds.h"
-#include "proto.h"
+#include "maker_ask.h"
 
-#define BOX_IDS		65536U	/* uids of one box */
-#define BOX_NONCE	32
-#define BOX_TOKEN	32
 #define BOX_CGROUP1	2	/* at most: v1 trees given to the runner */
 /* Bounding, permitted and effective set of everything in a box. */
 #define BOX_CAPS	(UINT64_C(1) << CAP_CHOWN |			\
@@ -50,10 +46,18 @@ struct box_limits {
 struct box_ask {
 	const char	*id;		/* ULID */
 	const char	*name;		/* CS_NAME */
-	const char	*rootfs;	/* as box_rootfs() resolved it */
+	const char	*rootfs;	/* a directory, no link */
 	unsigned int	 network;	/* enum wb_network */
 	struct box_limits limits;
-	uint32_t	 uid;		/* first of its range: box_uid() */
+	uint32_t	 uid;		/* first of its range */
+};
+
+/* What privd made for a new box; borrowed. */
+struct box_boot {
+	const uint8_t	*token;		/* BOX_TOKEN */
+	const uint8_t	*spec;		/* row_spec, as wire encodes it */
+	const uint8_t	*boot;		/* row_boot, likewise */
+	size_t		 spec_len, boot_len;
 };
 
 /* What a launch gives; all owned by the caller, CLOEXEC, non-blocking. */
@@ -61,18 +65,17 @@ struct box_run {
 	int		 pidfd;		/* pid 1 of the box, our child */
 	int		 ready_fd;	/* EOF: the runner runs; else text */
 	int		 log_fd;	/* the runner's stderr */
-	int		 netns_fd;	/* socket: send the netns here, once */
-	uint8_t		 token[BOX_TOKEN];
+	int		 netns_fd;	/* fds_send() the netns here, once */
 };
 
 /* ---- box.c: the host, once; a box's own directory ------------------- */
 
 /*
  * Opens the state directory (making sandboxes/ and rootfs/ where they are
- * missing), finds and limits the cgroup tree, verifies the runtime, builds
- * the filters.  Called once, as root, before the first peer.
+ * missing), finds and limits the cgroup tree, verifies the runtime.  Called
+ * once, as root.
  */
-int		 box_init(const struct conf *);
+int		 box_init(const struct maker_conf *);
 /* What failed last, and why: "mount overlay: Invalid argument". */
 const char	*box_error(void);
 /* Sets that text from errno and a literal step; returns -1. */
@@ -80,34 +83,30 @@ int		 box_fail(const char *fmt, ...)
 		    __attribute__((format(printf, 1, 2)));
 /* O_DIRECTORY descriptor of STATE/sandboxes (borrowed); entries are ids. */
 int		 box_dir(void);
-/* First uid of a slot, 0 when the slot is none; and back (-1: none). */
-uint32_t	 box_uid(unsigned int slot);
-int		 box_slot(uint32_t uid);
-/*
- * The rootfs that a name means: itself, or what the link (`default') points
- * to.  -1 with ENOENT: there is none.
- */
-int		 box_rootfs(const char *name, char ret_name[64]);
-/* What was asked at create.  ENOENT: killed before it was written. */
-int		 box_spec(const char *id, struct row_spec *ret);
-/* The uid range, from the owner of upper.  ENOENT: holds none. */
-int		 box_owner(const char *id, uint32_t *ret_uid);
-int		 box_token(const char *id, uint8_t ret[BOX_TOKEN]);
+/* Whether it begins a range of the pool. */
+int		 box_uid_ok(uint32_t uid);
+/* A file of the box's directory; name: literal. */
+int		 box_open(const char *id, const char *name, int flags);
+int		 box_stat(const char *id, const char *name,
+		    struct stat *ret);
+ssize_t		 box_read(const char *id, const char *name, void *ret,
+		    size_t size);
+/* Makes it, unless it is there. */
+int		 box_mark(const char *id, const char *name,
+		    const char *text);
 /* Rounds memory down to pages, as the kernel does. */
 void		 box_limits_round(struct box_limits *);
-/* What `sessions' may have of them, and what the runner's rings may. */
+/* What `sessions' may have of them. */
 struct box_limits box_sessions(const struct box_limits *);
-uint64_t	 box_ring(const struct box_limits *);
 
 /* For the mechanics alone: */
 
 /* Whether the OOM killer spares this process, which no box may inherit. */
 int		 box_spared(void);
-/* O_PATH, a name that box_rootfs() gave. */
+/* O_PATH; name: checked. */
 int		 box_rootfs_open(const char *name);
 /* The directory of a new box with upper, work, spec, host-token; opened. */
-int		 box_make(const struct box_ask *,
-		    const uint8_t token[BOX_TOKEN]);
+int		 box_make(const struct box_ask *, const struct box_boot *);
 /* One write to an existing file (cgroup, /proc); a new file with data. */
 int		 box_put(int dirfd, const char *path, const char *fmt, ...)
 		    __attribute__((format(printf, 3, 4)));
@@ -123,10 +122,8 @@ int		 box_file(int dirfd, const char *name, mode_t, const void *,
  * namespace, waits for it, and writes "step: reason" to ready_fd when it
  * fails.  On failure -1; what was made is cleaned up as after any box.
  */
-int		 box_launch(const struct box_ask *,
-		    const uint8_t nonce[BOX_NONCE], struct box_run *ret);
-/* Sends it; netns is borrowed. */
-int		 box_give_netns(int netns_fd, int netns);
+int		 box_launch(const struct box_ask *, const struct box_boot *,
+		    struct box_run *ret);
 
 /* A child in new namespaces (flags may be 0), with a pidfd of it. */
 pid_t		 box_fork(uint64_t flags, int *ret_pidfd);
@@ -168,11 +165,11 @@ int		 box_proc(int pidfd);
 /*
  * Reads what the kernel says of pid 1 and its cgroups, and compares it with
  * what was asked: ret->verdict is the first field that differs, or "".
- * netns (borrowed) as at launch, or -1.  Leaves ret->ruleset to the caller.
- * ret->mounts borrows a buffer of this module until the next call.
+ * netns (borrowed) as at launch, or -1.  Leaves ret->ruleset to the caller;
+ * ret->mounts borrows mounts.
  */
 int		 box_facts(const struct box_ask *, int pidfd, int netns,
-		    struct msg_box_facts_are *ret);
+		    char mounts[FACTS_MOUNTS], struct msg_box_facts_are *ret);
 
 /* ---- cgroup.c ------------------------------------------------------- */
 
@@ -188,6 +185,8 @@ struct cgroup {
 	size_t		 njoin, ntree;
 };
 
+/* v1 hierarchies of which the runner gets a directory; after the next. */
+unsigned int	 cgroup_sessions(void);
 /* Finds or makes the tree and puts the host's own limits on it. */
 int		 cgroup_init(const char *name);
 int		 cgroup_make(const char *id, const struct box_limits *,
@@ -259,7 +258,5 @@ int		 runtime_of(int procfd, char ret_hex[65]);
  * range is free when the directory is gone (box_owner: ENOENT).
  */
 int		 tree_remove(const char *id);
-/* When that pidfd is readable: 0 when all is gone, else -1: again. */
-int		 tree_removed(const char *id);
 
 #endif

@@ -82,7 +82,7 @@ static struct hier {
 static size_t		 nhiers;
 static int		 no_swap_knob;	/* and no swap on this host */
 static struct box_limits parent;
-static char		 tree_path[304];
+static char		 tree_path[304], tree_name[256];
 static char		 note[400];
 
 /* ---- one file ------------------------------------------------------- */
@@ -381,6 +381,7 @@ cgroup_init(const char *name)
 	size_t		 i;
 	int		 n, systemd;
 
+	(void)str_copy(tree_name, name, sizeof(tree_name));
 	if (hiers_find() == -1 || parent_limits() == -1)
 		return -1;
 	systemd = access("/run/systemd/system", F_OK) == 0;
@@ -408,6 +409,21 @@ cgroup_init(const char *name)
 			fd_close(&hiers[i].above);
 	}
 	return knobs_probe();
+}
+
+/* Somebody removed the tree while it was empty: it is made again. */
+static int
+tree_again(void)
+{
+	char	 name[sizeof(tree_name)];
+	size_t	 i;
+
+	for (i = 0; i < nhiers; i++) {
+		fd_close(&hiers[i].fd);
+		fd_close(&hiers[i].above);
+	}
+	(void)str_copy(name, tree_name, sizeof(name));
+	return cgroup_init(name);
 }
 
 void
@@ -525,6 +541,17 @@ make_v1(const struct hier *h, const char *id, const struct box_limits *l,
 	    box_fail("cgroup of the sessions");
 }
 
+unsigned int
+cgroup_sessions(void)
+{
+	const struct hier	*h;
+	unsigned int		 n = 0;
+
+	for (h = hiers + 1; h < hiers + nhiers; h++)
+		n += (unsigned int)has_sessions(h);
+	return n;
+}
+
 /*
  * A mount of its own for the runner: a descriptor of the host's mount would
  * be a way out, by `..'.
@@ -546,8 +573,12 @@ cgroup_make(const char *id, const struct box_limits *l, uint32_t uid,
 
 	*ret = (struct cgroup){ .box = -1, .join = { -1, -1, -1, -1 },
 	    .tree = { -1, -1, -1 } };
-	if (!id_ok(id) || make_v2(hiers, id, l, uid) == -1 ||
-	    detach(hiers, id, "box", &ret->tree[ret->ntree++]) == -1)
+	if (!id_ok(id))
+		return -1;
+	if (make_v2(hiers, id, l, uid) == -1 && (errno != ENOENT ||
+	    tree_again() == -1 || make_v2(hiers, id, l, uid) == -1))
+		return -1;
+	if (detach(hiers, id, "box", &ret->tree[ret->ntree++]) == -1)
 		return -1;
 	ret->box = openat(hiers[0].fd, id_path(id, "box"), O_DIRECTORY |
 	    O_NOFOLLOW | O_CLOEXEC);

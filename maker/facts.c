@@ -109,28 +109,26 @@ place(int proc, const char *id, struct msg_box_facts_are *a)
 
 int
 box_facts(const struct box_ask *ask, int pidfd, int netns,
-    struct msg_box_facts_are *ret)
+    char mounts[FACTS_MOUNTS], struct msg_box_facts_are *ret)
 {
-	static char			 mounts[FACTS_MOUNTS];
-	static struct msg_box_facts_are	 a;
 	auto_close int			 proc = -1;
 	struct row_facts		 f;
 	struct box_limits		 now;
 	const char			*v, *limit;
 
-	memset(&a, 0, sizeof(a));
+	memset(ret, 0, sizeof(*ret));
 	if ((proc = box_proc(pidfd)) == -1)
 		return box_fail("open /proc of pid 1");
 	if (facts_read(proc, mounts, &f) == -1)
 		return box_fail("read facts");
-	facts_put(&a, &f);
-	a.host_pid = (uint64_t)box_pid(pidfd);
+	facts_put(ret, &f);
+	ret->host_pid = (uint64_t)box_pid(pidfd);
 	limit = cgroup_differs(ask->id, &ask->limits, &now);
-	a.memory_bytes = now.memory_bytes;
-	a.cpu_milli = now.cpu_milli;
-	a.pids = now.pids;
-	v = place(proc, ask->id, &a);
-	if (runtime_of(proc, a.runtime) == -1 && v == NULL)
+	ret->memory_bytes = now.memory_bytes;
+	ret->cpu_milli = now.cpu_milli;
+	ret->pids = now.pids;
+	v = place(proc, ask->id, ret);
+	if (runtime_of(proc, ret->runtime) == -1 && v == NULL)
 		v = "runtime";
 	if (v == NULL)
 		v = facts_differ(ask, &f);
@@ -138,7 +136,7 @@ box_facts(const struct box_ask *ask, int pidfd, int netns,
 		v = ns_differs(ask, proc, netns, &f);
 	if (v == NULL)
 		v = limit;
-	(void)str_copy(a.verdict, v == NULL ? "" : v, sizeof(a.verdict));
-	*ret = a;
+	(void)str_copy(ret->verdict, v == NULL ? "" : v,
+	    sizeof(ret->verdict));
 	return 0;
 }

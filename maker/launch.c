@@ -35,7 +35,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "box.h"
@@ -53,7 +52,7 @@ struct clone3_args {		/* the first version of the kernel's */
 struct child {
 	const struct box_ask	*ask;
 	struct cgroup		*cg;
-	const uint8_t		*token, *nonce;
+	const struct box_boot	*b;
 	int			 state, rootfs, userns, netns, log, ready;
 	int			 control, boot;
 };
@@ -70,7 +69,7 @@ static const struct { int resource; rlim_t soft, hard; } limits[] = {
 
 /* ---- steps of the child: NULL, or the name of what failed ------------- */
 
-/* What box_give_netns() sent; -1 with ENONET when nobody will. */
+/* What privd sent; -1 with ENONET when nobody will. */
 static int
 take_netns(int sock)
 {
@@ -104,23 +103,11 @@ make_control(struct child *c)
 static const char *
 make_boot(struct child *c)
 {
-	struct row_boot	 boot = { .version = 1,
-	    .nonce = { c->nonce, BOX_NONCE },
-	    .ring_bytes = box_ring(&c->ask->limits),
-	    .cgroup_v1 = c->cg->ntree - 1 };
-	uint8_t		 sha[SHA256_DIGEST_LENGTH], buf[512];
-	SHA2_CTX	 ctx;
-	ssize_t		 n;
+	ssize_t	 n = (ssize_t)c->b->boot_len;
 
-	SHA256Init(&ctx);
-	SHA256Update(&ctx, c->token, BOX_TOKEN);
-	SHA256Final(sha, &ctx);
-	boot.token_sha256 = (struct wire_bin){ sha, sizeof(sha) };
-	(void)str_copy(boot.id, c->ask->id, sizeof(boot.id));
-	(void)str_copy(boot.name, c->ask->name, sizeof(boot.name));
-	if ((n = wire_encode(&wire_row_boot, &boot, buf, sizeof(buf))) == -1 ||
-	    (c->boot = memfd_create("boot", MFD_CLOEXEC |
-	    MFD_ALLOW_SEALING)) == -1 || write(c->boot, buf, (size_t)n) != n ||
+	if ((c->boot = memfd_create("boot", MFD_CLOEXEC |
+	    MFD_ALLOW_SEALING)) == -1 ||
+	    write(c->boot, c->b->boot, c->b->boot_len) != n ||
 	    fcntl(c->boot, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK |
 	    F_SEAL_GROW | F_SEAL_WRITE) == -1)
 		return "boot memfd";
@@ -378,27 +365,19 @@ launch(struct child *c, struct box_run *ret)
 }
 
 int
-box_give_netns(int netns_fd, int netns)
-{
-	return fds_send(netns_fd, "", 1, &netns, 1);
-}
-
-int
-box_launch(const struct box_ask *ask, const uint8_t nonce[BOX_NONCE],
+box_launch(const struct box_ask *ask, const struct box_boot *b,
     struct box_run *ret)
 {
 	auto_close int	 state = -1, rootfs = -1, userns = -1;
 	struct cgroup	 cg;
-	struct child	 c = { .ask = ask, .cg = &cg, .nonce = nonce,
-			    .token = ret->token, .control = -1, .boot = -1 };
+	struct child	 c = { .ask = ask, .cg = &cg, .b = b, .control = -1,
+			    .boot = -1 };
 	int		 r = -1;
 
-	if (getrandom(ret->token, BOX_TOKEN, 0) != BOX_TOKEN)
-		return box_fail("getrandom");
+	if ((state = box_make(ask, b)) == -1)
+		return -1;
 	if ((rootfs = box_rootfs_open(ask->rootfs)) == -1)
 		return box_fail("open rootfs %s", ask->rootfs);
-	if ((state = box_make(ask, ret->token)) == -1)
-		return -1;
 	if (cgroup_make(ask->id, &ask->limits, ask->uid, &cg) == 0 &&
 	    (userns = userns_make(ask->uid)) != -1) {
 		c.state = state;

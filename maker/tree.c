@@ -155,17 +155,3 @@ tree_remove(const char *id)
 	}
 	return pidfd;
 }
-
-int
-tree_removed(const char *id)
-{
-	struct stat	 st;
-
-	if (!ulid_ok(id)) {
-		errno = EINVAL;
-		return -1;
-	}
-	if (fstatat(box_dir(), id, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		errno = EBUSY;
-	return errno == ENOENT ? 0 : -1;
-}

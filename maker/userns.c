@@ -8,8 +8,7 @@
  * nothing but pause carries it while we write its maps: seventy microseconds
  * instead of a millisecond for a fork.
  *
- * Safe when the asker is hostile: uid comes from box_uid() of a slot, which
- * is held against the pool here again; nothing else is asked.  Must never
+ * Safe when the asker is hostile: uid is held against the pool here; nothing else is asked.  Must never
  * return while effective ids are not root's.
  */
 #include <sys/syscall.h>
@@ -71,7 +70,7 @@ userns_make(uint32_t uid)
 	pid_t	 pid;
 	int	 dir, fd = -1, err;
 
-	if (box_slot(uid) == -1) {
+	if (!box_uid_ok(uid)) {
 		errno = EINVAL;
 		return box_fail("user namespace");
 	}

@@ -24,11 +24,9 @@
  * Must never: end because of what a daemon said.
  */
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +34,6 @@
 #include <unistd.h>
 
 #include "privd.h"
-#include "ulid.h"
-#include "xmalloc.h"
 
 #define READY_MS	30000	/* a daemon's start */
 #define ADOPT_MS	60000	/* all adoptions */
@@ -184,9 +180,9 @@ set_userns(int fd)
 void
 set_start(void)
 {
-	struct maker_req	q = { .op = MK_SET };
+	static const struct maker_req	q = { .op = MK_SET, .n = TABLE_MAX };
 
-	if (maker_ask(&q, set.userns) == -1) {
+	if (maker_ask(&q, &set.userns, 1) == -1) {
 		set.due = mono_ms() + 10;	/* still WAIT */
 		return;
 	}
@@ -196,11 +192,11 @@ set_start(void)
 }
 
 void
-set_on_maker(struct maker_ans *a)
+set_on_maker(int *fds)
 {
 	struct msg_daemon_listener	m;
 	enum daemon_kind		k;
-	size_t				i;
+	unsigned int			i, kind;
 	int				fd;
 
 	set.generation++;
@@ -208,9 +204,9 @@ set_on_maker(struct maker_ans *a)
 		struct daemon	*d = &set.d[k];
 
 		memset(d, 0, sizeof(*d));
-		chan_init(&d->chan, steal_fd(&a->fd[k]), A_PRIVD,
+		chan_init(&d->chan, steal_fd(&fds[k]), A_PRIVD,
 		    kinds[k].actor, S_INIT);
-		d->pidfd = steal_fd(&a->fd[D_N + k]);
+		d->pidfd = steal_fd(&fds[D_N + k]);
 		ev_add(d->chan.fd, EV_CHAN, k, EPOLLIN);
 		ev_add(d->pidfd, EV_DAEMON, k, EPOLLIN);
 	}
@@ -220,11 +216,11 @@ set_on_maker(struct maker_ans *a)
 		set_fault("stopped while starting");
 		return;
 	}
-	for (i = 0; i < srv.nlisteners; i++) {
-		if ((fd = fcntl(srv.listener[i].fd, F_DUPFD_CLOEXEC, 0)) == -1)
+	for (i = 0; (fd = listener(i, &kind)) != -1; i++) {
+		if ((fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) == -1)
 			fatal("duplicate listener");
 		memset(&m, 0, sizeof(m));
-		m.kind = srv.listener[i].kind;
+		m.kind = kind;
 		sent(D_APID, chan_send(&set.d[D_APID].chan,
 		    MSG_DAEMON_LISTENER, 0, &m, fd));
 	}
@@ -249,7 +245,7 @@ set_run(void)
 	log_info("serving, generation %llu, %u boxes",
 	    (unsigned long long)set.generation, table_up());
 	if (!set.told)
-		start_tell("READY=1");
+		tell("READY=1");
 	set.told = 1;
 }
 
@@ -299,15 +295,11 @@ set_gone(void)
 static void
 set_kill(void)
 {
-	enum daemon_kind	k;
+	static const struct maker_req	q = { .op = MK_SET_KILL,
+					    .n = TABLE_MAX };
 
-	for (k = 0; k < D_N; k++)
-		if (set.d[k].pidfd != -1) {
-			log_warnx("kill %s", kinds[k].name);
-			/* gone meanwhile is as good */
-			(void)syscall(SYS_pidfd_send_signal, set.d[k].pidfd,
-			    SIGKILL, NULL, 0);
-		}
+	log_warnx("end daemons by force");
+	(void)maker_ask(&q, NULL, 0);	/* EAGAIN: at the next tick */
 }
 
 static void
@@ -322,10 +314,16 @@ chan_end(enum daemon_kind k)
 static void
 leave(void)
 {
-	if (strcmp(srv.conf->socket, "none") != 0)
-		(void)unlink(srv.conf->socket);	/* stale is as good */
-	if (table_count() == 0)
-		cgroup_leave();
+	static const struct maker_req	 q = { .op = MK_LEAVE,
+					    .n = TABLE_MAX };
+	struct maker_ans		*a;
+	int				*fds;
+
+	while (maker_ask(&q, NULL, 0) == -1)
+		(void)maker_answer(&a, &fds, 1);
+	do
+		(void)maker_answer(&a, &fds, 1);
+	while (a->op != MK_LEAVE);
 	log_info("stopped");
 	exit(0);
 }
@@ -442,7 +440,7 @@ set_stop(void)
 		return;
 	}
 	srv.stopping = 1;
-	start_tell("STOPPING=1");
+	tell("STOPPING=1");
 	if (n > 0)
 		log_info("%u %s running; the next `workbox serve' finds %s "
 		    "again, `workbox sandbox rm NAME' then ends %s", n,

@@ -9,9 +9,11 @@
  * box, get a box without its bounds, or make privd wait, grow or fail.
  */
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +21,6 @@
 #include <unistd.h>
 
 #include "privd.h"
-#include "ulid.h"
-#include "xmalloc.h"
 
 #define MIB		(UINT64_C(1) << 20)
 #define LIST_MAX	256
@@ -147,38 +147,59 @@ limit(const struct msg *m, const char *name, uint64_t *v, uint64_t dflt,
 	return -1;
 }
 
+/* The directory that a rootfs's name means: its own, or a link's (default). */
+static int
+rootfs_find(const char *name, char ret[64])
+{
+	struct stat	 st;
+	char		 to[64];
+	ssize_t		 n = readlinkat(srv.rootfs_fd, name, to, sizeof(to));
+
+	if (n != -1) {
+		if (n == sizeof(to) || !wire_charset_ok(CS_NAME, to,
+		    (size_t)n))
+			return -1;
+		to[n] = '\0';
+		name = to;
+	}
+	if (fstatat(srv.rootfs_fd, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    !S_ISDIR(st.st_mode))
+		return -1;
+	return str_copy(ret, name, 64);
+}
+
 /* The specification as it is made, from what was asked. */
 static int
 specify(const struct msg *m, struct row_spec *spec)
 {
 	const struct msg_box_create	*c = &m->body.box_create;
 	const struct conf		*conf = srv.conf;
-	struct box_limits		 l = { c->memory_bytes, c->cpu_milli,
-					    c->pids };
 
-	if (limit(m, "memory", &l.memory_bytes, conf->default_memory,
-	    16 * MIB, conf->max_memory) == -1 ||
-	    limit(m, "cpu", &l.cpu_milli, conf->default_cpu_milli, 10,
+	memset(spec, 0, sizeof(*spec));
+	spec->version = 1;
+	spec->network = c->network;
+	spec->memory_bytes = c->memory_bytes;
+	spec->cpu_milli = c->cpu_milli;
+	spec->pids = c->pids;
+	memcpy(spec->id, c->id, sizeof(spec->id));
+	memcpy(spec->name, c->name, sizeof(spec->name));
+	if (limit(m, "memory", &spec->memory_bytes, conf->default_memory,
+	    BOX_MEMORY_LEAST, conf->max_memory) == -1 ||
+	    limit(m, "cpu", &spec->cpu_milli, conf->default_cpu_milli, 10,
 	    conf->max_cpu_milli) == -1 ||
-	    limit(m, "pids", &l.pids, conf->default_pids, 128,
+	    limit(m, "pids", &spec->pids, conf->default_pids, BOX_PIDS_LEAST,
 	    conf->max_pids) == -1)
 		return -1;
+	/* whole pages, as the kernel keeps it */
+	spec->memory_bytes -= spec->memory_bytes %
+	    (uint64_t)sysconf(_SC_PAGESIZE);
 	if (c->network != NETWORK_NONE) {
 		to_apid_error(m->rid, CODE_NETWORK_UNSUPPORTED, "network %s "
 		    "is not there yet: ask for \"none\"",
 		    network_name((unsigned int)c->network));
 		return -1;
 	}
-	box_limits_round(&l);
-	memset(spec, 0, sizeof(*spec));
-	spec->version = 1;
-	memcpy(spec->id, c->id, sizeof(spec->id));
-	memcpy(spec->name, c->name, sizeof(spec->name));
-	spec->network = c->network;
-	spec->memory_bytes = l.memory_bytes;
-	spec->cpu_milli = l.cpu_milli;
-	spec->pids = l.pids;
-	if (box_rootfs(c->rootfs, spec->rootfs) == -1) {
+	if (rootfs_find(c->rootfs, spec->rootfs) == -1) {
 		to_apid_error(m->rid, CODE_ROOTFS_UNKNOWN, "no root file "
 		    "system %s: `workbox rootfs list' tells which there are",
 		    c->rootfs);
@@ -206,8 +227,7 @@ on_create(struct msg *m)
 
 	if (specify(m, &spec) == -1)
 		return;
-	if (table_find(spec.id) != NULL || box_owner(spec.id, &uid) == 0 ||
-	    errno != ENOENT) {
+	if (table_find(spec.id) != NULL || life_on_disk(spec.id)) {
 		to_apid_error(m->rid, CODE_EXISTS, "id is in use");
 		return;
 	}
@@ -222,7 +242,8 @@ on_create(struct msg *m)
 		return;
 	}
 	e->uid = uid;
-	if (getrandom(e->nonce, sizeof(e->nonce), 0) != sizeof(e->nonce))
+	if (getrandom(e->nonce, sizeof(e->nonce), 0) != sizeof(e->nonce) ||
+	    getrandom(e->token, sizeof(e->token), 0) != sizeof(e->token))
 		fatal("random numbers");
 	e->nonce_live = 1;
 	ask_is(e, ASK_CREATE, m);
@@ -272,67 +293,84 @@ on_nonce(struct msg *m)
 }
 
 /*
- * Hostile: reads a box that is up, changes nothing, answers at once.  What is
- * read was written by the kernel about a process whose pidfd we hold.
+ * Hostile: reads a box that is up and changes nothing; one question of a box
+ * at a time.  What is read was written by the kernel about a process whose
+ * pidfd we hold.
  */
 static void
 on_facts(struct msg *m)
 {
-	struct msg_box_facts_are	 r;
-	struct box_ask			 ask;
-	struct entry			*e = known(m, m->body.box_facts.id);
+	struct entry	*e = known(m, m->body.box_facts.id);
 
 	if (e == NULL)
 		return;
-	if (e->phase != PH_UP) {
+	if (e->phase != PH_UP)
 		to_apid_error(m->rid, CODE_NOT_READY, "the box is not up");
+	else if (e->facts_rid != 0 || maker_due(e, MK_FACTS))
+		to_apid_error(m->rid, CODE_BUSY, "facts are being read");
+	else {
+		e->facts_rid = m->rid;
+		maker_want(e, MK_FACTS);
+	}
+}
+
+void
+handle_facts(struct entry *e, struct maker_ans *a)
+{
+	struct msg_box_facts_are	*f = &a->u.facts.facts;
+	uint32_t			 rid = e->facts_rid;
+
+	e->facts_rid = 0;
+	if (rid == 0)
+		return;			/* who asked is gone */
+	if (a->error != 0) {
+		to_apid_error(rid, CODE_INTERNAL, "%s", a->why);
 		return;
 	}
-	memset(&r, 0, sizeof(r));
-	entry_ask(e, &ask);
-	if (box_facts(&ask, e->pidfd, e->netns, &r) == -1) {
-		to_apid_error(m->rid, CODE_INTERNAL, "%s", box_error());
-		return;
-	}
-	memcpy(r.ruleset, e->ruleset, sizeof(r.ruleset));
-	to_apid(MSG_BOX_FACTS_ARE, m->rid, &r, -1);
+	f->mounts.data = (const uint8_t *)a->u.facts.mounts;
+	memcpy(f->ruleset, e->ruleset, sizeof(f->ruleset));
+	to_apid(MSG_BOX_FACTS_ARE, rid, f, -1);
 }
 
 /* Hostile: as facts. */
 static void
 on_health(struct msg *m)
 {
-	struct msg_box_health_is	 r = { .health = HEALTHY };
-	struct cgroup_usage		 u = { 0 };
-	struct box_limits		 l;
-	struct box_ask			 ask;
-	const char			*part = "";
+	struct msg_box_health_is	 r = { .health = UNKNOWN };
 	struct entry			*e = known(m, m->body.box_health.id);
 
 	if (e == NULL)
 		return;
-	entry_ask(e, &ask);
 	if (e->phase == PH_DOWN || e->phase == PH_PURGE)
 		r.health = ABSENT;
-	else if (e->phase != PH_UP)
-		r.health = UNKNOWN;
-	else if (cgroup_usage(e->spec.id, &u) == -1)
-		part = "cgroup";
-	else if (e->sealed)
-		part = "quarantined";
-	else if (e->net != NET_THERE)
-		part = "network";
-	else
-		part = cgroup_differs(e->spec.id, &ask.limits, &l);
-	if (part != NULL && *part != '\0') {
-		r.health = SUSPECT;
-		(void)str_copy(r.part, part, sizeof(r.part));
+	if (e->phase != PH_UP)
+		to_apid(MSG_BOX_HEALTH_IS, m->rid, &r, -1);
+	else if (e->health_rid != 0 || maker_due(e, MK_HEALTH))
+		to_apid_error(m->rid, CODE_BUSY, "health is being read");
+	else {
+		e->health_rid = m->rid;
+		maker_want(e, MK_HEALTH);
 	}
-	r.memory_bytes = u.memory_bytes;
-	r.pids = u.pids;
-	r.cpu_usec = u.cpu_usec;
-	r.oom_kills = u.oom_kills;
-	to_apid(MSG_BOX_HEALTH_IS, m->rid, &r, -1);
+}
+
+void
+handle_health(struct entry *e, const struct maker_ans *a)
+{
+	struct msg_box_health_is	 r = a->u.health;
+	uint32_t			 rid = e->health_rid;
+	const char			*part = a->error != 0 ? "cgroup" :
+					    e->sealed ? "quarantined" :
+					    e->net != NET_THERE ? "network" :
+					    NULL;
+
+	e->health_rid = 0;
+	if (rid == 0)
+		return;			/* who asked is gone */
+	if (part != NULL)
+		(void)str_copy(r.part, part, sizeof(r.part));
+	r.health = e->phase != PH_UP ? UNKNOWN :
+	    r.part[0] != '\0' ? SUSPECT : HEALTHY;
+	to_apid(MSG_BOX_HEALTH_IS, rid, &r, -1);
 }
 
 /* ---- the end --------------------------------------------------------------------- */
@@ -439,10 +477,11 @@ static void
 on_log_append(struct msg *m)
 {
 	const struct msg_box_log_append	*a = &m->body.box_log_append;
+	struct entry			*e = known(m, a->id);
 
-	if (known(m, a->id) == NULL)
+	if (e == NULL)
 		return;
-	(void)boxlog_append(a->id, a->line, strlen(a->line));
+	(void)boxlog_append(e, a->line, strlen(a->line));
 	to_apid_ok(m->rid);
 }
 
@@ -452,11 +491,12 @@ on_log_tail(struct msg *m)
 {
 	static char			 text[8192];
 	struct msg_box_log_tail_is	 r;
+	struct entry			*e = known(m, m->body.box_log_tail.id);
 
-	if (known(m, m->body.box_log_tail.id) == NULL)
+	if (e == NULL)
 		return;
 	r.text.data = (const uint8_t *)text;
-	r.text.len = boxlog_tail(m->body.box_log_tail.id, text, sizeof(text));
+	r.text.len = boxlog_tail(e, text, sizeof(text));
 	to_apid(MSG_BOX_LOG_TAIL_IS, m->rid, &r, -1);
 }
 

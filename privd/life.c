@@ -30,20 +30,17 @@
  */
 #include <sys/epoll.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "fds.h"
 #include "privd.h"
-#include "ulid.h"
-#include "xmalloc.h"
 
 #define NET_MS		60000	/* netd's answer, behind many others */
 #define START_MS	60000	/* from launch to a runner, likewise */
@@ -53,23 +50,9 @@
 #define PURGE_MS	20	/* doubled, at most 64 times */
 #define RIDS		8192	/* more than requests to netd at one time */
 
-static unsigned int	 nwant;		/* entries whose want is not sent */
 static unsigned int	 by_rid[RIDS];	/* net_rid to number */
 
 static void	 purge_step(struct entry *);
-
-void
-entry_ask(const struct entry *e, struct box_ask *ret)
-{
-	*ret = (struct box_ask){
-		.id = e->spec.id, .name = e->spec.name,
-		.rootfs = e->spec.rootfs,
-		.network = (unsigned int)e->spec.network,
-		.limits = { e->spec.memory_bytes, e->spec.cpu_milli,
-		    e->spec.pids },
-		.uid = e->uid,
-	};
-}
 
 static void	 answer(struct entry *, unsigned int, const char *, ...)
 		    __attribute__((format(printf, 3, 4)));
@@ -110,70 +93,19 @@ waits_for_net(const struct entry *e)
 	return e->ask == ASK_NONCE || e->ask == ASK_QUARANTINE;
 }
 
-/* ---- marks: what a privd that starts again has to know ------------------- */
-
-static const char *
-mark_path(const char *id, const char *name)
-{
-	static char	path[ULID_LEN + 16];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", id, name);
-	return path;
-}
-
 int
-life_marked(const char *id, const char *name)
+life_on_disk(const char *id)
 {
 	struct stat	st;
 
-	return fstatat(box_dir(), mark_path(id, name), &st,
-	    AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-static int
-mark(const struct entry *e, const char *name, const char *text)
-{
-	if (box_file(box_dir(), mark_path(e->spec.id, name), 0600, text,
-	    strlen(text)) == 0 || errno == EEXIST)
-		return 0;
-	log_warn("box %s: mark as %s", e->spec.id, name);
-	return -1;
-}
-
-/* ---- the maker ---------------------------------------------------------- */
-
-static void
-maker_try(struct entry *e)
-{
-	struct maker_req	q = { .op = e->want, .n = e->n, .uid = e->uid,
-				    .spec = e->spec };
-	int			fd = -1;
-
-	if (e->want == MK_LAUNCH)
-		memcpy(q.nonce, e->nonce, sizeof(q.nonce));
-	else if (e->want == MK_CONNECT)
-		fd = e->pidfd;
-	if (maker_ask(&q, fd) == 0) {
-		e->made = e->want;
-		e->want = MK_NONE;
-		nwant--;
-	}
-	explicit_bzero(q.nonce, sizeof(q.nonce));
-}
-
-static void
-maker_want(struct entry *e, enum maker_op op)
-{
-	e->want = op;
-	nwant++;
-	maker_try(e);
+	return fstatat(srv.boxes_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+	    errno != ENOENT;
 }
 
 static void
 drop(struct entry *e)
 {
-	if (e->want != MK_NONE)
-		nwant--;
+	maker_forget(e);
 	table_drop(e);
 }
 
@@ -206,17 +138,38 @@ life_create(struct entry *e)
 	maker_want(e, MK_LAUNCH);
 }
 
+/*
+ * The mark on disk and the network's opening go side by side: until both are
+ * done the asker has no answer, and a box whose asker has none is removed by
+ * whoever starts next.
+ */
 void
 life_open(struct entry *e)
 {
 	struct msg_net_open	m = { .k = e->k };
 
-	if (e->net != NET_THERE || e->net_type != 0)
+	if (e->net != NET_THERE || e->net_type != 0) {
 		answer(e, CODE_INTERNAL, "network namespace is not there");
-	else if (mark(e, MARK_OPENED, "") == -1)
-		answer(e, CODE_INTERNAL, "%s", strerror(errno));
-	else
-		net_ask(e, MSG_NET_OPEN, &m, -1);
+		return;
+	}
+	maker_want(e, MK_OPENED);
+	net_ask(e, MSG_NET_OPEN, &m, -1);
+}
+
+static void
+open_step(struct entry *e)
+{
+	if (e->ask == ASK_NONCE && e->opened && e->net_type == 0)
+		answer(e, 0, " ");
+}
+
+static void
+on_opened(struct entry *e, const struct maker_ans *a)
+{
+	e->opened = a->error == 0;
+	if (!e->opened && e->ask == ASK_NONCE)
+		answer(e, CODE_INTERNAL, "%s", a->why);
+	open_step(e);
 }
 
 /* Cuts if netd can; the answer of e->code follows. */
@@ -247,7 +200,7 @@ life_adopt(void)
 		memset(&m, 0, sizeof(m));
 		memcpy(m.id, e->spec.id, sizeof(m.id));
 		m.network = e->spec.network;
-		m.open = life_marked(e->spec.id, MARK_OPENED) && !e->sealed;
+		m.open = e->opened && !e->sealed;
 		net_ask(e, MSG_NET_ADOPT, &m, fd);
 		n += e->net_type == MSG_NET_ADOPT;
 	}
@@ -288,7 +241,7 @@ netns_give(struct entry *e)
 {
 	if (e->netns == -1 || e->netns_fd == -1)
 		return;
-	if (box_give_netns(e->netns_fd, e->netns) == -1)
+	if (fds_send(e->netns_fd, "", 1, &e->netns, 1) == -1)
 		log_warn("box %s: pass network namespace", e->spec.id);
 	fd_close(&e->netns_fd);		/* the child then sees the end */
 }
@@ -333,8 +286,7 @@ life_on_net(struct msg *m)
 	case MSG_NET_OPEN:
 		memcpy(e->ruleset, m->body.net_opened.ruleset,
 		    sizeof(e->ruleset));
-		if (waits_for_net(e))
-			answer(e, 0, " ");
+		open_step(e);
 		break;
 	case MSG_NET_ADOPT:
 		memcpy(e->ruleset, m->body.net_opened.ruleset,
@@ -368,7 +320,7 @@ log_drain(struct entry *e)
 
 	for (i = 0; i < LOG_READS && e->log_fd != -1 &&
 	    (n = read(e->log_fd, buf, sizeof(buf))) != -1; i++)
-		if (n == 0 || boxlog_append(e->spec.id, buf, (size_t)n) == -1)
+		if (n == 0 || boxlog_append(e, buf, (size_t)n) == -1)
 			ev_close(&e->log_fd);
 }
 
@@ -387,29 +339,30 @@ down(struct entry *e)
 		life_purge(e);
 }
 
+/* Whether cgroup.events tells of a process; read, which ends the event. */
+static int
+populated(const struct entry *e)
+{
+	char		 buf[256];
+	const char	*p;
+	ssize_t		 n = pread(e->events_fd, buf, sizeof(buf) - 1, 0);
+
+	if (n == -1)		/* no cgroup, or no more: ENODEV */
+		return 0;
+	buf[n] = '\0';
+	return (p = strstr(buf, "populated ")) == NULL || p[10] != '0';
+}
+
 /* Dead is what the kernel calls so: pid 1 has ended, the cgroup is empty. */
 static void
 end_check(struct entry *e)
 {
-	/* always read: that is what ends the event */
-	int	left = e->events_fd != -1 &&
-		    cgroup_populated(e->events_fd) == 1;
+	int	left = populated(e);
 
-	if (e->pidfd == -1 && !left)
+	if (e->pidfd == -1 && !left && !maker_due(e, MK_KILL))
 		down(e);
 	else
 		table_due(e, mono_ms() + END_MS);
-}
-
-static void
-end_kill(struct entry *e)
-{
-	if (cgroup_kill(e->spec.id) == -1)
-		log_warnx("box %s: kill: %s", e->spec.id, box_error());
-	/* a child that has not entered its cgroup yet; ESRCH is as good */
-	if (e->pidfd != -1)
-		(void)syscall(SYS_pidfd_send_signal, e->pidfd, SIGKILL, NULL,
-		    0);
 }
 
 void
@@ -421,10 +374,21 @@ life_end(struct entry *e)
 	ev_close(&e->ready_fd);
 	fd_close(&e->netns_fd);
 	fd_close(&e->ctl_fd);
-	if (e->events_fd == -1 &&
-	    (e->events_fd = cgroup_events(e->spec.id)) != -1)
+	maker_want(e, MK_KILL);
+	table_due(e, mono_ms() + END_MS);
+}
+
+static void
+on_kill(struct entry *e, const struct maker_ans *a, int *fds)
+{
+	if (a->error != 0)
+		log_warnx("box %s: %s", e->spec.id, a->why);
+	if (e->phase != PH_END)
+		return;
+	if (e->events_fd == -1 && fds[0] != -1) {
+		e->events_fd = steal_fd(&fds[0]);
 		ev_add(e->events_fd, EV_CGROUP, e->n, EPOLLPRI);
-	end_kill(e);
+	}
 	end_check(e);
 }
 
@@ -433,7 +397,7 @@ static void
 failed(struct entry *e)
 {
 	log_drain(e);
-	(void)boxlog_append(e->spec.id, e->why, strlen(e->why));
+	(void)boxlog_append(e, e->why, strlen(e->why));
 	log_warnx("box %s: %s", e->spec.id, e->why);
 	answer(e, CODE_CREATE_FAILED, "%s", e->why);
 	life_end(e);
@@ -523,39 +487,57 @@ purge_step(struct entry *e)
 
 	if (e->net == NET_THERE && e->net_type == 0)
 		net_ask(e, MSG_NET_FREE, &m, -1);
-	if (!e->cgroup_gone && cgroup_remove(e->spec.id) == -1) {
-		if (errno == EAGAIN)
-			table_due(e, mono_ms());	/* next turn */
-		else
-			purge_later(e, "remove cgroups", box_error());
+	if (!e->cgroup_gone) {
+		maker_want(e, MK_CGROUP);
 		return;
 	}
-	e->cgroup_gone = 1;
 	if (!e->tree_gone) {
-		if (e->tree_fd == -1 && e->want == MK_NONE &&
-		    e->made == MK_NONE)
-			maker_want(e, MK_REMOVE);
+		if (e->tree_fd == -1)
+			maker_want(e, MK_TREE);
 		return;
 	}
-	if (e->net == NET_THERE || e->net_type != 0 || e->made != MK_NONE)
+	if (e->net == NET_THERE || e->net_type != 0 || e->made != 0)
 		return;
 	answer(e, 0, " ");
 	drop(e);
 }
 
 static void
+on_cgroup_gone(struct entry *e, const struct maker_ans *a)
+{
+	e->cgroup_gone = a->error == 0;
+	if (a->error != 0 && a->error != EAGAIN)
+		purge_later(e, "remove cgroups", a->why);
+	else
+		purge_step(e);
+}
+
+static void
+on_tree_begun(struct entry *e, const struct maker_ans *a, int *fds)
+{
+	if (a->error != 0) {
+		purge_later(e, "remove tree", a->why);
+		return;
+	}
+	if (fds[0] != -1) {
+		e->tree_fd = steal_fd(&fds[0]);
+		ev_add(e->tree_fd, EV_TREE, e->n, EPOLLIN);
+		return;
+	}
+	e->tree_gone = 1;
+	purge_step(e);
+}
+
+static void
 on_tree(struct entry *e)
 {
-	struct stat	st;
-
 	if (e->phase != PH_PURGE || e->tree_fd == -1)
 		return;
 	ev_close(&e->tree_fd);
-	if (fstatat(box_dir(), e->spec.id, &st, AT_SYMLINK_NOFOLLOW) == -1 &&
-	    errno == ENOENT) {
-		e->tree_gone = 1;
+	e->tree_gone = !life_on_disk(e->spec.id);
+	if (e->tree_gone)
 		purge_step(e);
-	} else
+	else
 		purge_later(e, "remove tree", "something is left");
 }
 
@@ -568,15 +550,23 @@ life_seal(struct entry *e, const char *field, unsigned int code)
 	e->sealed = 1;
 	e->nonce_live = 0;
 	e->code = code;
-	(void)mark(e, MARK_SEALED, field);	/* logged; the freeze counts */
-	if (cgroup_freeze(e->spec.id, 1) == -1) {
-		/* what cannot be held is ended */
-		log_warnx("box %s: freeze: %s", e->spec.id, box_error());
-		answer(e, CODE_INTERNAL, "cannot be frozen, was ended");
-		life_end(e);
+	(void)str_copy(e->why, field, sizeof(e->why));
+	maker_want(e, MK_SEAL);
+}
+
+static void
+on_sealed(struct entry *e, const struct maker_ans *a)
+{
+	if (e->phase != PH_UP)
+		return;			/* it is being ended */
+	if (a->error == 0) {
+		net_cut(e);
 		return;
 	}
-	net_cut(e);
+	/* what cannot be held is ended */
+	log_warnx("box %s: quarantine: %s", e->spec.id, a->why);
+	answer(e, CODE_INTERNAL, "cannot be frozen, was ended");
+	life_end(e);
 }
 
 /* ---- attach -------------------------------------------------------------------- */
@@ -584,19 +574,10 @@ life_seal(struct entry *e, const char *field, unsigned int code)
 static void
 hand_over(struct entry *e)
 {
-	struct msg_box_attached	m;
-	uint8_t			token[BOX_TOKEN];
+	struct msg_box_attached	m = { .token = { e->token, BOX_TOKEN } };
 
-	if (box_token(e->spec.id, token) == -1) {
-		answer(e, CODE_INTERNAL, "host token: %s", strerror(errno));
-		return;
-	}
-	memset(&m, 0, sizeof(m));
-	m.token.data = token;
-	m.token.len = sizeof(token);
 	e->ask = ASK_NONE;
 	to_apid(MSG_BOX_ATTACHED, e->rid, &m, steal_fd(&e->ctl_fd));
-	explicit_bzero(token, sizeof(token));
 }
 
 void
@@ -608,16 +589,16 @@ life_attach(struct entry *e)
 		fd_close(&e->ctl_fd);	/* the runner let go of it */
 	if (e->ctl_fd != -1)
 		hand_over(e);
-	else if (e->want == MK_NONE && e->made == MK_NONE)
+	else
 		maker_want(e, MK_CONNECT);
 }
 
 static void
-on_connect(struct entry *e, struct maker_ans *a)
+on_connect(struct entry *e, const struct maker_ans *a, int *fds)
 {
 	if (a->error == 0 && (e->phase == PH_START || e->phase == PH_UP)) {
 		fd_close(&e->ctl_fd);
-		e->ctl_fd = steal_fd(&a->fd[0]);
+		e->ctl_fd = steal_fd(&fds[0]);
 	}
 	if (e->phase == PH_START && a->error != 0) {
 		(void)str_copy(e->why, a->why, sizeof(e->why));
@@ -643,19 +624,20 @@ life_watch(struct entry *e, int pidfd)
 }
 
 static void
-on_launch(struct entry *e, struct maker_ans *a)
+on_launch(struct entry *e, const struct maker_ans *a, int *fds)
 {
+	e->file_fd = steal_fd(&fds[MK_RUN_FILE]);
 	if (a->error != 0) {
 		(void)str_copy(e->why, a->why, sizeof(e->why));
 		failed(e);
 		return;
 	}
-	life_watch(e, steal_fd(&a->fd[0]));
-	e->ready_fd = steal_fd(&a->fd[1]);
+	life_watch(e, steal_fd(&fds[MK_RUN_PID]));
+	e->ready_fd = steal_fd(&fds[MK_RUN_READY]);
 	ev_add(e->ready_fd, EV_READY, e->n, EPOLLIN);
-	e->log_fd = steal_fd(&a->fd[2]);
+	e->log_fd = steal_fd(&fds[MK_RUN_LOG]);
 	ev_add(e->log_fd, EV_LOG, e->n, EPOLLIN);
-	e->netns_fd = steal_fd(&a->fd[3]);
+	e->netns_fd = steal_fd(&fds[MK_RUN_NETNS]);
 	netns_give(e);
 	e->phase = PH_START;
 	table_due(e, mono_ms() + START_MS);
@@ -666,47 +648,60 @@ on_launch(struct entry *e, struct maker_ans *a)
 /* ---- what comes in ---------------------------------------------------------------- */
 
 static void
-pump(void)
+on_maker(struct entry *e, struct maker_ans *a, int *fds)
 {
-	struct entry	*e;
-	unsigned int	 i;
-
-	for (i = 0; nwant > 0 && (e = table_at(i)) != NULL; i++)
-		if (e->want != MK_NONE)
-			maker_try(e);
-}
-
-void
-life_on_maker(struct maker_ans *a)
-{
-	struct entry	*e = table_number(a->n);
-
-	if (e == NULL || e->made != a->op)
-		fatalx("the maker answers what was not asked");
-	e->made = MK_NONE;
 	switch (a->op) {
 	case MK_LAUNCH:
-		on_launch(e, a);
+		on_launch(e, a, fds);
 		break;
 	case MK_CONNECT:
-		on_connect(e, a);
+		on_connect(e, a, fds);
 		break;
-	case MK_REMOVE:
-		if (a->error != 0) {
-			purge_later(e, "remove tree", a->why);
-			break;
-		}
-		e->tree_fd = steal_fd(&a->fd[0]);
-		ev_add(e->tree_fd, EV_TREE, e->n, EPOLLIN);
+	case MK_FACTS:
+		handle_facts(e, a);
 		break;
-	case MK_NONE:
+	case MK_HEALTH:
+		handle_health(e, a);
+		break;
+	case MK_OPENED:
+		on_opened(e, a);
+		break;
+	case MK_SEAL:
+		on_sealed(e, a);
+		break;
+	case MK_KILL:
+		on_kill(e, a, fds);
+		break;
+	case MK_CGROUP:
+		on_cgroup_gone(e, a);
+		return;
+	case MK_TREE:
+		on_tree_begun(e, a, fds);
+		return;
+	case MK_INIT:
+	case MK_SCAN:
+	case MK_BOX:
 	case MK_SET:
+	case MK_SET_KILL:
+	case MK_LEAVE:
+	case MK_N:
 	default:
 		break;
 	}
-	if (e->phase == PH_PURGE && a->op == MK_CONNECT)
+	if (e->phase == PH_PURGE)
 		purge_step(e);
-	pump();
+}
+
+void
+life_on_maker(struct maker_ans *a, int *fds)
+{
+	struct entry	*e = table_number(a->n);
+
+	if (e != NULL) {
+		maker_done(e, a->op);
+		on_maker(e, a, fds);
+	}
+	maker_pump();
 }
 
 void
@@ -757,7 +752,7 @@ life_on_due(struct entry *e)
 	case PH_END:
 		if (++e->tries == END_TRIES)
 			answer(e, CODE_INTERNAL, "processes do not end");
-		end_kill(e);
+		maker_want(e, MK_KILL);
 		end_check(e);
 		break;
 	case PH_PURGE:
@@ -781,11 +776,12 @@ life_set_down(void)
 		if ((e = table_number(n)) == NULL)
 			continue;
 		e->ask = ASK_NONE;
+		e->facts_rid = e->health_rid = 0;
 		e->net_type = 0;
 		e->net = NET_NONE;
 		if (e->phase == PH_UP)
 			table_due(e, 0);
-		if (e->want == MK_LAUNCH) {
+		if (e->want & 1U << MK_LAUNCH) {
 			drop(e);	/* nothing was made */
 			continue;
 		}

@@ -1,390 +1,234 @@
 /*
- * maker.c: privd's second process, and how the first speaks to it.
+ * maker.c: how privd asks its maker; see common/maker_ask.h.
  *
- * A system-call filter is inherited by whatever a process starts, boxes
- * included, and privd's first process is to have one.  So privd forks once,
- * before it has a peer.  The parent hears the daemons, decides, watches, and
- * can neither fork nor mount nor enter a namespace; the child, the maker,
- * hears the parent alone, does those few things, and decides nothing.  It is
- * the parent of daemons, boxes and removals and reaps them.  It may take the
- * milliseconds that a box takes: the loop of the first process goes on.
- *
- * The two speak in plain structs over a SEQPACKET pair: they are one program
- * image and one trust.  When either ends the other does too.
- *
- * The maker must never: read a byte that a daemon or a box wrote.
+ * An entry has a set of operations that it wants and a set that was sent: one
+ * of each kind at a time.  At most MAKER_UNDER_WAY requests are unanswered,
+ * so that a send never waits; what is more stays wanted until an answer
+ * comes.  When either program ends the other does too.
  */
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
+#include <sha256.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "confine.h"
+#include "fds.h"
 #include "privd.h"
-#include "xmalloc.h"
 
-#define UNDER_WAY	32	/* requests not answered: the socket holds */
-#define HIGH_FD		64	/* above every descriptor of a daemon */
-
-static int		 sock = -1;	/* each end's own */
-static unsigned int	 under_way;	/* parent */
-static int		 userns = -1;	/* maker: netd's */
-static int		 wakeup = -1;	/* maker: SIGCHLD came */
-static pid_t		 daemon_pid[D_N]; /* maker: for the log alone */
-
-static const char *const daemon_name[D_N] = { "netd", "stored", "apid" };
-
-#define CAP(c)	(UINT64_C(1) << CAP_##c)
-static const struct confine maker_fence = {
-	.caps = CAP(SYS_ADMIN)		/* namespaces, mounts */
-	    | CAP(SYS_PTRACE)		/* a box's namespaces in /proc */
-	    | CAP(SYS_CHROOT)		/* setns of a mount namespace */
-	    | CAP(SETUID) | CAP(SETGID)	/* maps; to become the box's root */
-	    | CAP(SETPCAP)		/* daemons and boxes drop bounds */
-	    | CAP(MKNOD)		/* a box's /dev */
-	    | CAP(CHOWN) | CAP(DAC_OVERRIDE) | CAP(FOWNER)	/* its tree, */
-	    | CAP(FSETID) | CAP(SETFCAP)  /* and overlay's, in its name */
-	    | CAP(KILL),		/* helpers of another uid */
-	/* no filter: it would hold for every box and daemon */
-};
-
-/* ---- the parent's side ---------------------------------------------------- */
+static int		 sock = -1;
+static unsigned int	 under_way;
+static unsigned int	 nwant;		/* operations that were not sent */
 
 int
-maker_ask(const struct maker_req *req, int fd)
+maker_ask(const struct maker_req *req, const int *fds, size_t n)
 {
-	if (under_way >= UNDER_WAY) {
+	if (under_way >= MAKER_UNDER_WAY) {
 		errno = EAGAIN;
 		return -1;
 	}
-	if (fds_send(sock, req, sizeof(*req), &fd, fd != -1) == -1)
+	if (fds_send(sock, req, sizeof(*req), fds, n) == -1)
 		fatal("ask the maker");
 	under_way++;
 	return 0;
 }
 
 int
-maker_answer(struct maker_ans *ret)
+maker_answer(struct maker_ans **ret, int **ret_fds, int block)
 {
-	int	fds[MAKER_FDS];
-	ssize_t	n = fds_recv(sock, ret, sizeof(*ret), MSG_DONTWAIT, fds,
-		    MAKER_FDS);
+	static struct maker_ans	a;
+	static int		fds[FDS_MAX];
+	static int		first = 1;
+	size_t			i;
 
-	if (n == -1 && errno == EAGAIN)
-		return 0;
-	if (n == -1)
-		fatal("the maker has ended");
-	memcpy(ret->fd, fds, sizeof(fds));
-	under_way--;
+	for (i = 0; !first && i < FDS_MAX; i++)
+		fd_close(&fds[i]);	/* what nobody took */
+	first = 0;
+	if (fds_recv(sock, &a, sizeof(a), block ? 0 : MSG_DONTWAIT, fds,
+	    FDS_MAX) == -1) {
+		if (errno == EAGAIN)
+			return 0;
+		fatalx("the maker has ended");
+	}
+	if (a.op != MK_BOX)		/* of which one request has many */
+		under_way--;
+	*ret = &a;
+	*ret_fds = fds;
 	return 1;
 }
 
-/* ---- the maker: daemons ----------------------------------------------------- */
+/* ---- for a box ------------------------------------------------------------ */
 
+int
+maker_due(const struct entry *e, enum maker_op op)
+{
+	return ((e->want | e->made) & 1U << op) != 0;
+}
+
+/* What its first process is told, and what a later privd reads. */
 static void
-map_write(pid_t pid, const char *file, uint64_t id, uint64_t base)
+fill_launch(const struct entry *e, struct maker_req *q)
 {
-	char		path[64], text[128];
-	auto_close int	fd = -1;
-	int		n;
+	struct row_boot	 boot = { .version = 1,
+			    .nonce = { e->nonce, BOX_NONCE },
+			    .ring_bytes = box_ring(e->spec.memory_bytes),
+			    .cgroup_v1 = srv.cgroup_v1 };
+	uint8_t		 sha[SHA256_DIGEST_LENGTH];
+	SHA2_CTX	 ctx;
+	ssize_t		 b, s;
 
-	(void)snprintf(path, sizeof(path), "/proc/%ld/%s", (long)pid, file);
-	n = snprintf(text, sizeof(text), "0 %llu 1\n1 %llu 65535\n",
-	    (unsigned long long)id, (unsigned long long)base);
-	if ((fd = open(path, O_WRONLY | O_CLOEXEC)) == -1 ||
-	    write(fd, text, (size_t)n) != n)
-		fatal("write %s of netd's user namespace", file);
-}
-
-/*
- * netd's user namespace U1.  Root makes it, so that root owns it and no uid
- * of the host has power over it; netd's uid is its uid 0, and each network
- * namespace gets a uid of the range.
- */
-static int
-userns_new(void)
-{
-	const struct conf	*conf = srv.conf;
-	char			 path[64], c;
-	int			 fd, p[2];
-	pid_t			 pid;
-
-	if (pipe2(p, O_CLOEXEC) == -1 ||
-	    (pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL,
-	    NULL, NULL, NULL)) == -1)
-		fatal("make netd's user namespace");
-	if (pid == 0) {
-		(void)close(p[1]);	/* then the read ends with us */
-		(void)!read(p[0], &c, 1);
-		_exit(0);
-	}
-	map_write(pid, "uid_map", conf->uid_netd, conf->net_uid_base);
-	map_write(pid, "gid_map", conf->gid_netd, conf->net_uid_base);
-	(void)snprintf(path, sizeof(path), "/proc/%ld/ns/user", (long)pid);
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
-		fatal("open netd's user namespace");
-	fd_close(&p[0]);
-	fd_close(&p[1]);
-	while (waitpid(pid, NULL, 0) == -1 && errno == EINTR)
-		;
-	return fd;
-}
-
-/* Becomes uid 0 of netd's user namespace. */
-static int
-userns_enter(void)
-{
-	return setgroups(0, NULL) == -1 || setns(userns, CLONE_NEWUSER) == -1 ||
-	    setresgid(0, 0, 0) == -1 || setresuid(0, 0, 0) == -1 ? -1 : 0;
-}
-
-/* In the child: fd[i] becomes descriptor i (-1: it stays), and exec. */
-static void
-daemon_exec(enum daemon_kind kind, const int *fd, int nfds)
-{
-	char	 path[512], *argv[2] = { path, NULL }, *envp[1] = { NULL };
-	int	 high[8], exe, i;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", srv.conf->libexec_dir,
-	    daemon_name[kind]);		/* 255 and a few */
-	if ((exe = open(path, O_PATH | O_CLOEXEC)) == -1)
-		fatal("open %s", path);
-	for (i = 0; i < nfds; i++)
-		if (fd[i] != -1 && (high[i] = fcntl(fd[i], F_DUPFD_CLOEXEC,
-		    HIGH_FD)) == -1)
-			fatal("duplicate descriptor");
-	if ((exe = fcntl(exe, F_DUPFD_CLOEXEC, HIGH_FD)) == -1)
-		fatal("duplicate descriptor");
-	for (i = 0; i < nfds; i++)
-		if (fd[i] != -1 && dup2(high[i], i) == -1)
-			fatal("place descriptor %d", i);
-	(void)syscall(SYS_close_range, nfds, ~0U, CLOSE_RANGE_CLOEXEC);
-	(void)signal(SIGCHLD, SIG_DFL);
-	if (kind == D_NETD && userns_enter() == -1)
-		fatal("enter netd's user namespace");
-	/* by descriptor: netd's uid may not be able to walk the path */
-	(void)syscall(SYS_execveat, exe, "", argv, envp, AT_EMPTY_PATH);
-	fatal("run %s", path);
+	SHA256Init(&ctx);
+	SHA256Update(&ctx, e->token, BOX_TOKEN);
+	SHA256Final(sha, &ctx);
+	boot.token_sha256 = (struct wire_bin){ sha, sizeof(sha) };
+	memcpy(boot.id, e->spec.id, sizeof(boot.id));
+	memcpy(boot.name, e->spec.name, sizeof(boot.name));
+	memcpy(q->u.launch.token, e->token, BOX_TOKEN);
+	if ((b = wire_encode(&wire_row_boot, &boot, q->u.launch.boot,
+	    sizeof(q->u.launch.boot))) == -1 ||
+	    (s = wire_encode(&wire_row_spec, &e->spec, q->u.launch.spec,
+	    sizeof(q->u.launch.spec))) == -1)
+		fatalx("box %s: %s", e->spec.id, wire_error());
+	q->u.launch.boot_len = (uint32_t)b;
+	q->u.launch.spec_len = (uint32_t)s;
 }
 
 static int
-daemon_spawn(enum daemon_kind kind, const int *fd, int nfds)
+entry_ask(const struct entry *e, enum maker_op op)
 {
-	pid_t	pid = fork();
-	int	pidfd;
+	static struct maker_req	q;
+	int			fds[2] = { e->pidfd, e->netns }, r;
 
-	if (pid == -1)
-		fatal("fork");
-	if (pid == 0)
-		daemon_exec(kind, fd, nfds);
-	daemon_pid[kind] = pid;
-	/* ours and not reaped: the number is still its own */
-	if ((pidfd = (int)syscall(SYS_pidfd_open, pid, 0)) == -1)
-		fatal("pidfd of %s", daemon_name[kind]);
-	return pidfd;
-}
-
-/* Sockets between the pairs of the topology, and the three programs. */
-static size_t
-make_set(int u1, int ret_fd[2 * D_N])
-{
-	int	ch[D_N][2], as[2], an[2], null, i;
-
-	if (userns == -1)
-		userns = u1 != -1 ? u1 : userns_new();
-	else
-		fd_close(&u1);
-	for (i = 0; i < D_N; i++)
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-		    ch[i]) == -1)
-			fatal("socketpair");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, as) == -1 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, an) == -1 ||
-	    (null = open("/dev/null", O_RDWR | O_CLOEXEC)) == -1)
-		fatal("socketpair");
-	/* 0: the lock, so that the next privd sees whom it has to end */
-	const int fds[D_N][8] = {
-		[D_NETD] = { srv.lock_fd, null, -1, ch[D_NETD][1],
-		    srv.conf_fd, an[1] },
-		[D_STORED] = { srv.lock_fd, null, -1, ch[D_STORED][1],
-		    srv.conf_fd, as[1] },
-		[D_APID] = { srv.lock_fd, null, -1, ch[D_APID][1],
-		    srv.conf_fd, as[0], an[0], srv.token_fd },
-	};
-	for (i = 0; i < D_N; i++) {
-		ret_fd[i] = ch[i][0];
-		ret_fd[D_N + i] = daemon_spawn((enum daemon_kind)i, fds[i],
-		    i == D_APID ? 8 : 6);
-		fd_close(&ch[i][1]);
-	}
-	for (i = 0; i < 2; i++) {
-		fd_close(&as[i]);
-		fd_close(&an[i]);
-	}
-	fd_close(&null);
-	return 2 * D_N;
-}
-
-/* ---- the maker: its loop ------------------------------------------------------ */
-
-static size_t
-make_launch(const struct maker_req *q, int ret_fd[4])
-{
-	struct box_ask	ask = {
-		.id = q->spec.id, .name = q->spec.name,
-		.rootfs = q->spec.rootfs,
-		.network = (unsigned int)q->spec.network,
-		.limits = { q->spec.memory_bytes, q->spec.cpu_milli,
-		    q->spec.pids },
-		.uid = q->uid,
-	};
-	struct box_run	run;
-
-	if (box_launch(&ask, q->nonce, &run) == -1)
-		return 0;
-	explicit_bzero(run.token, sizeof(run.token));	/* box_token() */
-	ret_fd[0] = run.pidfd;
-	ret_fd[1] = run.ready_fd;
-	ret_fd[2] = run.log_fd;
-	ret_fd[3] = run.netns_fd;
-	return 4;
+	q.op = op;
+	q.n = e->n;
+	q.uid = e->uid;
+	q.spec = e->spec;
+	if (op == MK_LAUNCH)
+		fill_launch(e, &q);
+	else if (op == MK_SEAL)
+		(void)str_copy(q.u.text, e->why, sizeof(q.u.text));
+	r = maker_ask(&q, fds, op == MK_FACTS ? 2 :
+	    op == MK_CONNECT || op == MK_KILL);
+	explicit_bzero(&q.u, sizeof(q.u));	/* the token */
+	return r;
 }
 
 static void
-make(const struct maker_req *q, int fd_arg)
+entry_try(struct entry *e)
 {
-	auto_close int		fd = fd_arg;
-	struct maker_ans	a = { .op = q->op, .n = q->n };
-	int			out[MAKER_FDS];
-	size_t			i, n = 0;
+	enum maker_op	op;
 
-	switch (q->op) {
-	case MK_SET:
-		n = make_set(steal_fd(&fd), out);
-		break;
-	case MK_LAUNCH:
-		n = make_launch(q, out);
-		break;
-	case MK_CONNECT:
-		n = (out[0] = box_connect(q->spec.id, q->uid, fd)) != -1;
-		break;
-	case MK_REMOVE:
-		n = (out[0] = tree_remove(q->spec.id)) != -1;
-		break;
-	case MK_NONE:
-	default:
-		fatalx("request %d is none", (int)q->op);
-	}
-	if (n == 0) {
-		a.error = errno != 0 ? errno : EIO;
-		(void)str_copy(a.why, box_error(), sizeof(a.why)); /* cut */
-	}
-	if (fds_send(sock, &a, sizeof(a), out, n) == -1)
-		exit(1);		/* privd is gone */
-	for (i = 0; i < n; i++)
-		fd_close(&out[i]);
-}
-
-static void
-on_sigchld(int sig)
-{
-	uint64_t	one = 1;
-	int		e = errno;
-
-	(void)sig;
-	(void)!write(wakeup, &one, sizeof(one)); /* full: it is awake */
-	errno = e;
-}
-
-static void
-reap(void)
-{
-	uint64_t	n;
-	pid_t		pid;
-	int		st, i;
-
-	(void)!read(wakeup, &n, sizeof(n));	/* EAGAIN: nothing new */
-	while ((pid = waitpid(-1, &st, WNOHANG)) > 0) {
-		for (i = 0; i < D_N && daemon_pid[i] != pid; i++)
-			;
-		if (i == D_N)
-			continue;
-		daemon_pid[i] = 0;
-		if (WIFSIGNALED(st))
-			log_warnx("%s[%ld] ended by signal %d", daemon_name[i],
-			    (long)pid, WTERMSIG(st));
-		else if (WEXITSTATUS(st) != 0)
-			log_warnx("%s[%ld] ended with status %d",
-			    daemon_name[i], (long)pid, WEXITSTATUS(st));
-	}
-}
-
-static void
-maker_loop(void)
-{
-	struct pollfd		pfd[2] = { { .fd = sock, .events = POLLIN },
-				    { .fd = wakeup, .events = POLLIN } };
-	struct maker_req	q;
-	int			fd;
-
-	for (;;) {
-		if (poll(pfd, 2, -1) == -1 && errno != EINTR)
-			fatal("poll");
-		reap();
-		if (pfd[0].revents == 0)
-			continue;
-		if (fds_recv(sock, &q, sizeof(q), 0, &fd, 1) == -1)
-			exit(errno == ECONNRESET ? 0 : 1); /* privd is gone */
-		make(&q, fd);
-		pfd[0].revents = 0;
-	}
+	for (op = 0; op < MK_N; op++)
+		if (e->want & 1U << op && entry_ask(e, op) == 0) {
+			e->want &= ~(1U << op);
+			e->made |= 1U << op;
+			nwant--;
+		}
 }
 
 void
-maker_start(char *title)
+maker_want(struct entry *e, enum maker_op op)
 {
-	struct sigaction	sa = { .sa_handler = on_sigchld,
-				    .sa_flags = SA_RESTART | SA_NOCLDSTOP };
-	int			sp[2];
-	size_t			n;
-	pid_t			pid;
+	if (maker_due(e, op))
+		return;
+	e->want |= 1U << op;
+	nwant++;
+	entry_try(e);
+}
+
+void
+maker_done(struct entry *e, enum maker_op op)
+{
+	if (!(e->made & 1U << op))
+		fatalx("the maker answers what was not asked");
+	e->made &= ~(1U << op);
+}
+
+void
+maker_forget(struct entry *e)
+{
+	for (; e->want != 0; e->want &= e->want - 1)
+		nwant--;
+}
+
+void
+maker_pump(void)
+{
+	struct entry	*e;
+	unsigned int	 i;
+
+	for (i = 0; nwant > 0 && under_way < MAKER_UNDER_WAY &&
+	    (e = table_at(i)) != NULL; i++)
+		entry_try(e);
+}
+
+/* ---- start ------------------------------------------------------------------ */
+
+static void
+run(int fd)
+{
+	char	 path[sizeof(srv.conf->libexec_dir) + 8];
+	char	*argv[2] = { path, NULL }, *envp[1] = { NULL };
+
+	(void)snprintf(path, sizeof(path), "%s/maker",
+	    srv.conf->libexec_dir);
+	if (fd != MAKER_FD && dup2(fd, MAKER_FD) == -1)
+		fatal("start the maker");
+	if (fd == MAKER_FD)
+		(void)fcntl(fd, F_SETFD, 0);
+	(void)execve(path, argv, envp);
+	fatal("run %s", path);
+}
+
+static void
+fill_conf(struct maker_conf *m)
+{
+	const struct conf	*c = srv.conf;
+	int			 level = log_level_parse(c->log_level);
+
+	(void)str_copy(m->state_dir, c->state_dir, sizeof(m->state_dir));
+	(void)str_copy(m->cgroup, c->cgroup, sizeof(m->cgroup));
+	(void)str_copy(m->libexec_dir, c->libexec_dir,
+	    sizeof(m->libexec_dir));
+	(void)str_copy(m->socket, c->socket, sizeof(m->socket));
+	m->log_level = level == -1 ? LOG_L_INFO : level;
+	m->syslog = strcmp(c->log, "syslog") == 0;
+	m->uid_netd = (uint32_t)c->uid_netd;
+	m->gid_netd = (uint32_t)c->gid_netd;
+	m->net_uid_base = (uint32_t)c->net_uid_base;
+	m->uid_base = (uint32_t)c->uid_base;
+	m->max_boxes = (uint32_t)c->max_boxes;
+	m->max_memory = c->max_memory;
+	m->max_cpu_milli = c->max_cpu_milli;
+	m->max_pids = c->max_pids;
+}
+
+void
+maker_start(int lock_fd, int conf_fd, int token_fd)
+{
+	static struct maker_req	 q = { .op = MK_INIT };
+	struct maker_ans	*a;
+	const int		 fds[] = { lock_fd, conf_fd, token_fd };
+	int			 sp[2], *got;
+	pid_t			 pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sp) == -1 ||
 	    (pid = fork()) == -1)
 		fatal("start the maker");
-	sock = sp[pid == 0];
-	fd_close(&sp[pid != 0]);
-	if (pid != 0) {
-		ev_add(sock, EV_MAKER, 0, EPOLLIN);
-		return;
-	}
-	n = strlen(title);		/* for ps: all that was there */
-	(void)snprintf(memset(title, 0, n), n + 1, "privd: maker");
-	(void)prctl(PR_SET_NAME, "privd-maker");	/* cannot fail */
-	conf_log(srv.conf, "privd-maker");
-	if (srv.conf->ready_fd != 0)
-		(void)close((int)srv.conf->ready_fd);
-	fd_close(&srv.ep);
-	/* a ^C at the terminal is for privd alone */
-	(void)setsid();
-	if ((wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) == -1 ||
-	    sigaction(SIGCHLD, &sa, NULL) == -1)
-		fatal("wait for children");
-	if (confine_enter(&maker_fence) == -1)
-		fatalx("%s", confine_error());
-	maker_loop();
+	if (pid == 0)
+		run(sp[1]);
+	fd_close(&sp[1]);
+	sock = sp[0];
+	fill_conf(&q.u.conf);
+	if (maker_ask(&q, fds, 3) == -1 || !maker_answer(&a, &got, 1))
+		fatal("start the maker");
+	if (a->error != 0)
+		fatalx("%s", a->why);
+	srv.cgroup_v1 = a->u.init.cgroup_v1;
+	if (a->u.init.note[0] != '\0')
+		log_info("%s", a->u.init.note);
+	ev_add(sock, EV_MAKER, 0, EPOLLIN);
 }

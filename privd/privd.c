@@ -1,25 +1,26 @@
 /*
- * privd: starts the daemons, makes and ends boxes, holds what they need.
+ * privd: supervises the daemons, decides about boxes, holds what both need:
+ * the listening sockets, a pidfd of each box.
  *
- *	start.c		once: locks, listening sockets
- *	maker.c		the second process: fork, mount, setns
  *	daemons.c	the set of daemons, all for one
  *	handlers.c	what apid may ask, and why it is safe
  *	life.c		how a box moves; table.c, boxlog.c, scan.c beside it
- *	box.h		the mechanics of a box, in files of their own
+ *	maker.c		asks the maker, a program of its own, for what needs
+ *			privilege
  *
  * One loop on epoll(7), no event library, nothing in it waits.  See PRIVSEP.
  *
- * Must never: parse HTTP, JSON or any text from a peer; take a path, pid,
- * argv or flag word from a message; link OpenSSL, LMDB or libevent; end
- * because of what a peer said.
+ * Must never: open a file, start a process; parse HTTP, JSON or any text from
+ * a peer; take a path, pid, argv or flag word from a message; link OpenSSL,
+ * LMDB or libevent; end because of what a peer said.
  */
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <linux/capability.h>
+#include <linux/nsfs.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,24 +31,17 @@
 #include "confine.h"
 #include "privd.h"
 #include "privd_calls.h"
-#include "ulid.h"
-#include "xmalloc.h"
 
-#define PRIVD_CONF_FD	3
-#define PRIVD_TOKEN_FD	4
 #define TURN		64		/* events in one turn */
 
-struct server	srv = { .conf_fd = PRIVD_CONF_FD,
-		    .token_fd = PRIVD_TOKEN_FD, .state_fd = -1,
-		    .lock_fd = -1, .ep = -1, .notify_fd = -1,
-		    .ready_fd = -1, .meminfo_fd = -1 };
+struct server	srv = { .state_fd = -1, .boxes_fd = -1, .rootfs_fd = -1,
+		    .ep = -1, .notify_fd = -1, .ready_fd = -1,
+		    .meminfo_fd = -1 };
 static int	signal_fd = -1;
 
-#define CAP(c)	(UINT64_C(1) << CAP_##c)
-static const struct confine fence = {
-	.caps = CAP(DAC_OVERRIDE)	/* what a box owns of its cgroups */
-	    | CAP(SYS_PTRACE)		/* facts: namespaces in /proc */
-	    | CAP(KILL),		/* daemons and boxes are other uids */
+/* root without a capability, in an empty root; and calls.def */
+static struct confine fence = {
+	.root = confine_root_empty,
 	.filter = privd_calls,
 	.nfilter = sizeof(privd_calls) / sizeof(privd_calls[0]),
 };
@@ -102,17 +96,14 @@ on_signal(void)
 static void
 on_maker(void)
 {
-	struct maker_ans	a;
-	size_t			i;
+	struct maker_ans	*a;
+	int			*fds;
 
-	while (maker_answer(&a)) {
-		if (a.op == MK_SET)
-			set_on_maker(&a);
+	while (maker_answer(&a, &fds, 0))
+		if (a->op == MK_SET)
+			set_on_maker(fds);
 		else
-			life_on_maker(&a);
-		for (i = 0; i < MAKER_FDS; i++)
-			fd_close(&a.fd[i]);	/* what nobody took */
-	}
+			life_on_maker(a, fds);
 }
 
 static void
@@ -179,22 +170,48 @@ loop(void)
 
 /* ---- start ----------------------------------------------------------------- */
 
-/* Closes what was inherited and is not ours; 0 and 1 are never read. */
+/* Takes what `workbox serve' opened: enum privd_fd. */
 static void
 inherited(void)
 {
 	struct stat	st;
-	int		seals = fcntl(PRIVD_TOKEN_FD, F_GET_SEALS);
+	int		seals = fcntl(PRIVD_FD_TOKEN, F_GET_SEALS);
 
-	if ((srv.conf = conf_read(PRIVD_CONF_FD)) == NULL)
+	if ((srv.conf = conf_read(PRIVD_FD_CONF)) == NULL)
 		fatalx("descriptor 3 holds no configuration: start it by "
 		    "`workbox serve'");
 	if (seals == -1 || !(seals & F_SEAL_WRITE) ||
-	    fstat(PRIVD_TOKEN_FD, &st) == -1 || st.st_size < 16 ||
+	    fstat(PRIVD_FD_TOKEN, &st) == -1 || st.st_size < 16 ||
 	    st.st_size > 255)
 		fatalx("descriptor 4 holds no token");
-	(void)fcntl(PRIVD_CONF_FD, F_SETFD, FD_CLOEXEC);	/* cannot fail */
-	(void)fcntl(PRIVD_TOKEN_FD, F_SETFD, FD_CLOEXEC);
+	if (srv.conf->notify_fd != 0)
+		srv.notify_fd = (int)srv.conf->notify_fd;
+	if (srv.conf->ready_fd != 0)
+		srv.ready_fd = (int)srv.conf->ready_fd;
+	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
+		fatal("keep descriptors from children");
+}
+
+int
+listener(unsigned int i, unsigned int *ret_kind)
+{
+	if (i >= srv.conf->listener_kinds.len)
+		return -1;
+	*ret_kind = srv.conf->listener_kinds.data[i];
+	return PRIVD_FD_LISTENER + (int)i;
+}
+
+void
+tell(const char *state)
+{
+	if (srv.notify_fd != -1 &&
+	    send(srv.notify_fd, state, strlen(state), MSG_NOSIGNAL) == -1)
+		log_warn("notify %s", state);
+	if (srv.ready_fd != -1 && strcmp(state, "READY=1") == 0) {
+		if (write(srv.ready_fd, "\n", 1) != 1)
+			log_warn("write to the ready descriptor");
+		fd_close(&srv.ready_fd);
+	}
 }
 
 static void
@@ -213,31 +230,44 @@ signals(void)
 	ev_add(signal_fd, EV_SIGNAL, 0, EPOLLIN);
 }
 
+/* Directories in which names are looked up, never opened. */
+static int
+directory(const char *name)
+{
+	int	fd = openat(PRIVD_FD_STATE, name, O_PATH | O_DIRECTORY |
+		    O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd == -1)
+		fatal("open %s/%s", srv.conf->state_dir, name);
+	return fd;
+}
+
 int
 main(int argc, char *argv[])
 {
+	int	conf_fd = PRIVD_FD_CONF, token_fd = PRIVD_FD_TOKEN;
+
+	(void)argv;
 	log_init("privd", LOG_L_INFO, 0);
 	if (argc != 1)
 		fatalx("takes no arguments");
 	inherited();
 	conf_log(srv.conf, "privd");
-	(void)umask(022);	/* a box enters its v1 cgroups; cannot fail */
-	start_limits(srv.conf);
-	start_state(srv.conf);
-	if (box_init(srv.conf) == -1)
-		fatalx("%s", box_error());
-	if (*cgroup_note() != '\0')
-		log_info("%s", cgroup_note());
 	if ((srv.ep = epoll_create1(EPOLL_CLOEXEC)) == -1)
 		fatal("epoll");
-	maker_start(argv[0]);
-	start_listeners(srv.conf);
-	start_notify(srv.conf);
+	maker_start(PRIVD_FD_LOCK, conf_fd, token_fd);
+	fd_close(&conf_fd);
+	fd_close(&token_fd);
+	srv.state_fd = PRIVD_FD_STATE;
+	srv.boxes_fd = directory("sandboxes");
+	srv.rootfs_fd = directory("rootfs");
 	signals();
 	if ((srv.meminfo_fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC)) ==
 	    -1)
 		fatal("open /proc/meminfo");
 	table_init();
+	if (conf_landlock(srv.conf))
+		fence.landlock = confine_landlock;
 	if (confine_enter(&fence) == -1)
 		fatalx("%s", confine_error());
 	scan();

@@ -1,37 +1,33 @@
 /*
- * privd: the one process with privilege.  See PRIVSEP, and the comment at the
- * top of privd.c for how the files fit together; box.h is the mechanics.
+ * privd: hears the daemons and decides.  See PRIVSEP, and the comment at the
+ * top of privd.c for how the files fit together.
  */
 #ifndef PRIVD_PRIVD_H
 #define PRIVD_PRIVD_H
 
 #include <sys/queue.h>
 
-#include "box.h"
+#include "boxfd.h"
 #include "chan.h"
 #include "conf.h"
 #include "log.h"
+#include "maker_ask.h"
+#include "ulid.h"
+#include "xmalloc.h"
 
 enum daemon_kind { D_NETD, D_STORED, D_APID, D_N };
-
-struct listener {
-	int		 fd;		/* owned */
-	unsigned int	 kind;		/* as in DAEMON_LISTENER */
-};
 
 /* What is opened at start and lives as long as privd. */
 struct server {
 	const struct conf *conf;	/* borrowed: conf.c */
-	int		 conf_fd;	/* sealed memfds, as inherited */
-	int		 token_fd;
-	int		 state_fd;	/* O_DIRECTORY */
-	int		 lock_fd;	/* see start.c */
+	int		 state_fd;	/* directories, for fstatat(2) alone */
+	int		 boxes_fd;
+	int		 rootfs_fd;
 	int		 ep;		/* epoll */
 	int		 notify_fd;	/* -1: nobody waits */
 	int		 ready_fd;	/* -1: nobody waits, or told */
 	int		 meminfo_fd;
-	struct listener	 listener[17];
-	size_t		 nlisteners;
+	unsigned int	 cgroup_v1;	/* as the maker says, for row_boot */
 	int		 stopping;	/* SIGTERM came */
 };
 extern struct server	srv;
@@ -47,63 +43,43 @@ void		 ev_add(int fd, enum ev, unsigned int n, uint32_t events);
 void		 ev_mod(int fd, enum ev, unsigned int n, uint32_t events);
 /* Takes it out of the loop and closes it; -1 is left alone. */
 void		 ev_close(int *fd);
-
-/* ---- start.c --------------------------------------------------------- */
-
-/* All are fatal when they fail. */
-void		 start_state(const struct conf *);
-void		 start_listeners(const struct conf *);
-void		 start_notify(const struct conf *);
-void		 start_limits(const struct conf *);
 /* "READY=1" (also to the ready descriptor), "STOPPING=1". */
-void		 start_tell(const char *);
+void		 tell(const char *);
+/* The listening sockets; -1: there are no more. */
+int		 listener(unsigned int i, unsigned int *ret_kind);
 
-/* ---- maker.c ---------------------------------------------------------- */
+/* ---- maker.c: asking the maker ------------------------------------------ */
 
+struct entry;
+
+/* Starts it, with the descriptors of the server; fatal when that fails. */
+void		 maker_start(int lock_fd, int conf_fd, int token_fd);
 /*
- * The second process of privd, which does what needs fork, mount or setns.
- * Requests and answers are these structs as they are: both ends are one
- * program image.
+ * Sends a request with n descriptors (borrowed, or -1).  -1 with EAGAIN:
+ * enough is under way, ask again after the next answer.
  */
-enum maker_op {
-	MK_NONE,
-	MK_SET,		/* in: U1 or none; out: D_N channels, D_N pidfds */
-	MK_LAUNCH,	/* out: pidfd, ready_fd, log_fd, netns_fd */
-	MK_CONNECT,	/* in: pidfd of pid 1; out: socket */
-	MK_REMOVE	/* out: pidfd of the child */
-};
-#define MAKER_FDS	(2 * D_N)
-
-struct maker_req {
-	enum maker_op	 op;
-	unsigned int	 n;		/* the box's number, echoed */
-	uint32_t	 uid;
-	struct row_spec	 spec;
-	uint8_t		 nonce[BOX_NONCE];
-};
-
-struct maker_ans {
-	enum maker_op	 op;
-	unsigned int	 n;
-	int		 error;		/* errno; 0: done */
-	char		 why[200];	/* box_error() */
-	int		 fd[MAKER_FDS];	/* owned by the receiver, -1 */
-};
-
-/* Forks it.  title: argv[0], which it overwrites in the child. */
-void		 maker_start(char *title);
+int		 maker_ask(const struct maker_req *, const int *fds,
+		    size_t n);
 /*
- * Sends a request with fd (borrowed, or -1).  -1 with EAGAIN: enough is
- * under way, ask again after the next answer.  Other errors are fatal.
+ * 1 and an answer, of this module until the next, with descriptors that the
+ * caller takes by steal_fd() or leaves; 0: none there, or, with block, never.
  */
-int		 maker_ask(const struct maker_req *, int fd);
-/* 1 and an answer; 0: none there.  Fatal when the maker is gone. */
-int		 maker_answer(struct maker_ans *ret);
+int		 maker_answer(struct maker_ans **ret, int **ret_fds,
+		    int block);
+/* One operation for a box, as soon as may be; asked once at a time. */
+void		 maker_want(struct entry *, enum maker_op);
+/* The entry's answer is here; and whether one is still due. */
+void		 maker_done(struct entry *, enum maker_op);
+int		 maker_due(const struct entry *, enum maker_op);
+/* Forgets what was not sent. */
+void		 maker_forget(struct entry *);
+/* Sends what could not be sent. */
+void		 maker_pump(void);
 
 /* ---- daemons.c: the set ------------------------------------------------ */
 
 void		 set_start(void);
-void		 set_on_maker(struct maker_ans *);
+void		 set_on_maker(int *fds);
 void		 set_on_chan(unsigned int kind, uint32_t events);
 void		 set_on_pidfd(unsigned int kind);
 /* A daemon broke its contract: the loop ends the set and starts it afresh. */
@@ -158,9 +134,11 @@ struct entry {
 	enum ask	 ask;
 	uint32_t	 rid;
 	unsigned int	 code;		/* answer when the cut is made */
-	/* the maker */
-	enum maker_op	 want;		/* not sent yet */
-	enum maker_op	 made;		/* sent, not answered */
+	uint32_t	 facts_rid;	/* these two wait beside it; 0: none */
+	uint32_t	 health_rid;
+	/* the maker: sets of 1 << enum maker_op */
+	unsigned int	 want;		/* not sent yet */
+	unsigned int	 made;		/* sent, not answered */
 	/* the network */
 	enum net	 net;
 	uint32_t	 k;
@@ -173,17 +151,20 @@ struct entry {
 	/* boot */
 	uint8_t		 nonce[BOX_NONCE];
 	int		 nonce_live;	/* made, not yet asked for */
+	uint8_t		 token[BOX_TOKEN];
+	int		 opened;	/* MARK_OPENED is there */
 	/* the kernel's */
 	int		 pidfd;		/* owned, of pid 1 */
 	int		 ready_fd;	/* owned */
-	int		 log_fd;	/* owned */
+	int		 log_fd;	/* owned, what the runner says */
+	int		 file_fd;	/* owned, launch.log */
 	int		 events_fd;	/* owned, cgroup.events */
 	int		 tree_fd;	/* owned, pidfd of the removal */
 	int		 ctl_fd;	/* owned, connected, for apid */
 	int		 cgroup_gone;	/* of a purge */
 	int		 tree_gone;
 	unsigned int	 tries;		/* of what waits for `due' */
-	char		 why[200];	/* of a create that failed */
+	char		 why[200];	/* of a create that failed, a seal */
 };
 
 #define TABLE_MAX	4400	/* conf's most boxes, and what is being removed */
@@ -210,7 +191,7 @@ void		 table_tick(uint64_t now);
 
 /* ---- life.c: how a box moves ---------------------------------------------- */
 
-void		 life_on_maker(struct maker_ans *);
+void		 life_on_maker(struct maker_ans *, int *fds);
 void		 life_on_event(enum ev, unsigned int n);
 /* An answer of netd's; 0: it answers nothing. */
 int		 life_on_net(struct msg *);
@@ -229,27 +210,27 @@ void		 life_seal(struct entry *, const char *field,
 		    unsigned int code);
 void		 life_end(struct entry *);
 void		 life_purge(struct entry *);
-/* Files in a box's directory, for a privd that starts again. */
-#define MARK_OPENED	"opened"	/* the nonce came: network open */
-#define MARK_SEALED	"quarantined"	/* and the field that differed */
-int		 life_marked(const char *id, const char *mark);
 /* The pidfd of a living pid 1, taken; it is watched from now on. */
 void		 life_watch(struct entry *, int pidfd);
-void		 entry_ask(const struct entry *, struct box_ask *ret);
+/* Whether the box's directory is there. */
+int		 life_on_disk(const char *id);
 
 /* ---- boxlog.c ----------------------------------------------------------- */
 
 #define LAUNCH_LOG_MAX	65536	/* bytes of a launch.log */
 
 /* Appends a line end too when it lacks.  -1: it did not fit, it is full. */
-int		 boxlog_append(const char *id, const void *, size_t);
+int		 boxlog_append(const struct entry *, const void *, size_t);
 /* The last 20 lines, at most size bytes; their number. */
-size_t		 boxlog_tail(const char *id, char *ret, size_t size);
+size_t		 boxlog_tail(const struct entry *, char *ret, size_t size);
 
 /* ---- handlers.c ----------------------------------------------------------- */
 
 /* One message of apid's about boxes.  0: there is no handler. */
 int		 handle_box(struct msg *);
+/* What the maker read of a box: to whoever asked. */
+void		 handle_facts(struct entry *, struct maker_ans *);
+void		 handle_health(struct entry *, const struct maker_ans *);
 
 /* ---- scan.c ---------------------------------------------------------------- */
 

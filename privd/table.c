@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "privd.h"
-#include "xmalloc.h"
 
 static struct entry	*table;			/* owned, TABLE_MAX */
 static uint64_t		 due[TABLE_MAX];	/* ms, 0: none */
@@ -104,7 +103,7 @@ table_add(const struct row_spec *spec)
 	e->n = n;
 	e->phase = PH_DOWN;
 	e->netns = e->netns_fd = -1;
-	e->pidfd = e->ready_fd = e->log_fd = -1;
+	e->pidfd = e->ready_fd = e->log_fd = e->file_fd = -1;
 	e->events_fd = e->tree_fd = e->ctl_fd = -1;
 	due[n] = 0;
 	memmove(&order[i + 1], &order[i], (count - i) * sizeof(order[0]));
@@ -121,12 +120,14 @@ table_drop(struct entry *e)
 	ev_close(&e->pidfd);
 	ev_close(&e->ready_fd);
 	ev_close(&e->log_fd);
+	fd_close(&e->file_fd);
 	ev_close(&e->events_fd);
 	ev_close(&e->tree_fd);
 	fd_close(&e->netns);
 	fd_close(&e->netns_fd);
 	fd_close(&e->ctl_fd);
 	explicit_bzero(e->nonce, sizeof(e->nonce));
+	explicit_bzero(e->token, sizeof(e->token));
 	count--;
 	memmove(&order[i], &order[i + 1], (count - i) * sizeof(order[0]));
 	due[e->n] = 0;
@@ -137,19 +138,18 @@ uint32_t
 table_uid(void)
 {
 	static uint8_t	used[TABLE_MAX];
+	uint64_t	base = srv.conf->uid_base, slot;
 	unsigned int	i;
-	uint32_t	uid;
-	int		slot;
 
 	memset(used, 0, sizeof(used));
 	for (i = 0; i < count; i++) {
-		slot = box_slot(table[order[i]].uid);
-		if (slot >= 0 && slot < TABLE_MAX)
+		slot = (table[order[i]].uid - base) / BOX_IDS;
+		if (slot < TABLE_MAX)	/* below the base it is not */
 			used[slot] = 1;
 	}
-	for (i = 0; i < TABLE_MAX && (uid = box_uid(i)) != 0; i++)
+	for (i = 0; i < srv.conf->max_boxes; i++)
 		if (!used[i])
-			return uid;
+			return (uint32_t)(base + i * BOX_IDS);
 	return 0;
 }
 

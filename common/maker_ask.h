@@ -1,0 +1,120 @@
+/*
+ * maker_ask: what privd asks its maker, the program that forks, mounts, enters
+ * namespaces, and reads and writes the host's files for it; see PRIVSEP.
+ *
+ * One packet of fds.h each way, a request and its answer, as these structs
+ * lie in memory: both programs are built and installed together, and trust
+ * runs from privd to the maker alone.  The maker holds every name, limit and
+ * uid against its bounds again.  Answers of one box come in the order of its
+ * requests; requests of different boxes are answered in the order in which
+ * they were sent.
+ */
+#ifndef COMMON_MAKER_ASK_H
+#define COMMON_MAKER_ASK_H
+
+#include "facts.h"
+#include "proto.h"
+
+#define MAKER_FD	3	/* the socket, in the maker */
+#define MAKER_DAEMONS	3	/* netd, stored, apid; enum of privd */
+#define MAKER_UNDER_WAY	32	/* unanswered requests that the socket holds */
+
+#define BOX_IDS		65536U	/* uids of one box */
+#define BOX_NONCE	32	/* bytes */
+#define BOX_TOKEN	32
+
+/* Files in a box's directory that tell a privd which starts again. */
+#define MARK_OPENED	"opened"	/* the nonce came: network open */
+#define MARK_SEALED	"quarantined"	/* holds the field that differed */
+
+enum maker_op {
+	MK_INIT,	/* in: conf; fds: lock, conf, token, log's socket or
+			 * -1; out: maker_init */
+	MK_SCAN,	/* out: an MK_BOX for each directory, then this with
+			 * fd 0: netd's user namespace, where a box has it */
+	MK_BOX,		/* out: maker_found; fds: MK_BOX_* */
+	MK_SET,		/* in: fd 0: user namespace for netd, or none; out:
+			 * a channel and a pidfd of each daemon */
+	MK_SET_KILL,	/* SIGKILL to the set's processes */
+	MK_LAUNCH,	/* in: token, spec, boot; fds out: MK_RUN_* */
+	MK_CONNECT,	/* in: fd 0: pid 1; out: fd 0: connected socket */
+	MK_FACTS,	/* in: fds: pid 1, netns or none; out: facts */
+	MK_HEALTH,	/* out: health */
+	MK_OPENED,	/* writes the mark */
+	MK_SEAL,	/* freezes, then writes the mark with text */
+	MK_KILL,	/* in: fd 0: pid 1 or none; out: cgroup.events */
+	MK_CGROUP,	/* removes cgroups; EAGAIN: ask again, EBUSY: later */
+	MK_TREE,	/* removes the directory; out: fd 0: pidfd of who does
+			 * it, none when there is nothing left */
+	MK_LEAVE,	/* the server ends: its empty cgroup, its socket */
+	MK_N
+};
+
+/* Places of descriptors. */
+enum { MK_RUN_PID, MK_RUN_READY, MK_RUN_LOG, MK_RUN_NETNS, MK_RUN_FILE };
+enum { MK_BOX_PID, MK_BOX_NETNS, MK_BOX_FILE };
+
+/* What the maker needs of the configuration. */
+struct maker_conf {
+	char		 state_dir[256], cgroup[256], libexec_dir[256];
+	char		 socket[101];		/* or "none" */
+	int		 log_level, syslog;
+	uint32_t	 uid_netd, gid_netd, net_uid_base, uid_base, max_boxes;
+	uint64_t	 max_memory, max_cpu_milli, max_pids;
+};
+
+struct maker_req {
+	enum maker_op	 op;
+	unsigned int	 n;		/* the asker's, echoed */
+	uint32_t	 uid;		/* first of the box's range */
+	struct row_spec	 spec;
+	union {
+		struct maker_conf	 conf;		/* MK_INIT */
+		struct {				/* MK_LAUNCH */
+			uint8_t		 token[BOX_TOKEN];
+			uint32_t	 spec_len, boot_len;
+			uint8_t		 spec[512], boot[512];
+		} launch;
+		char			 text[64];	/* MK_SEAL */
+	} u;
+};
+
+struct maker_init {
+	unsigned int	 cgroup_v1;	/* for row_boot */
+	char		 note[400];	/* for the log, or "" */
+};
+
+struct maker_found {
+	char		 id[27];
+	int		 opened, sealed;
+	uint32_t	 uid;			/* 0: holds no range */
+	uint32_t	 spec_len;		/* 0: has no specification */
+	uint8_t		 token[BOX_TOKEN];
+	uint8_t		 spec[512];
+};
+
+/* .facts.mounts.data is to be set to .mounts by the receiver. */
+struct maker_facts {
+	struct msg_box_facts_are facts;		/* but ruleset */
+	char		 mounts[FACTS_MOUNTS];
+};
+
+struct maker_ans {
+	enum maker_op	 op;
+	unsigned int	 n;
+	int		 error;		/* errno, 0: done */
+	char		 why[200];	/* "mount overlay: Invalid argument" */
+	union {
+		struct maker_init	 init;
+		struct maker_found	 box;
+		struct maker_facts	 facts;
+		struct msg_box_health_is health;	/* but its state */
+	} u;
+};
+
+/* Bytes of an answer that holds the member m of u, or none. */
+#define MAKER_LEN(m)	(offsetof(struct maker_ans, u) + \
+			    sizeof(((struct maker_ans *)0)->u.m))
+#define MAKER_LEN0	offsetof(struct maker_ans, u)
+
+#endif

@@ -1,0 +1,327 @@
+/*
+ * maker: what privd cannot do itself: fork, exec, mount, enter a namespace,
+ * open a file.
+ *
+ *	set.c		starts the daemons
+ *	scan.c		finds the boxes of before
+ *	box.h		the mechanics of a box, in files of their own
+ *
+ * A system-call filter is inherited by whatever a process starts, boxes
+ * included; so the process that starts things has none, and therefore hears
+ * nobody but privd, which reads the messages of daemons and has a fence that
+ * lets it do nothing but that.  The maker decides nothing.  It takes the
+ * milliseconds that a box takes while privd's loop goes on, is the parent of
+ * daemons, boxes and removals and reaps them, and ends when privd does.
+ *
+ * Should privd be in an attacker's hands, which means that a daemon first was
+ * and found a fault in its decoding: it can have boxes made, read and ended,
+ * within the bounds of the configuration, and the daemons started again.
+ * Names are held against their charsets, limits and uids against their
+ * bounds, descriptors are asked for their kind by the kernel; paths, programs
+ * and flags are constants here.
+ *
+ * Must never: read a byte that a daemon or a box wrote.
+ */
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "confine.h"
+#include "maker.h"
+
+struct maker		mk = { .lock_fd = -1, .conf_fd = -1, .token_fd = -1 };
+static int		wakeup = -1;	/* SIGCHLD came */
+
+#define CAP(c)	(UINT64_C(1) << CAP_##c)
+static const struct confine fence = {
+	.caps = CAP(SYS_ADMIN)		/* namespaces, mounts */
+	    | CAP(SYS_PTRACE)		/* a box's namespaces in /proc */
+	    | CAP(SYS_CHROOT)		/* setns of a mount namespace */
+	    | CAP(SETUID) | CAP(SETGID)	/* maps; to become the box's root */
+	    | CAP(SETPCAP)		/* daemons and boxes drop bounds */
+	    | CAP(MKNOD)		/* a box's /dev */
+	    | CAP(CHOWN) | CAP(DAC_OVERRIDE) | CAP(FOWNER)	/* its tree, */
+	    | CAP(FSETID) | CAP(SETFCAP)  /* and overlay's, in its name */
+	    | CAP(KILL),		/* boxes and daemons: other uids */
+	/* no filter: it would hold for every box and daemon */
+};
+
+/* ---- one operation each --------------------------------------------------- */
+
+static struct box_ask
+ask_of(const struct maker_req *q)
+{
+	return (struct box_ask){ .id = q->spec.id, .name = q->spec.name,
+	    .rootfs = q->spec.rootfs,
+	    .network = (unsigned int)q->spec.network,
+	    .limits = { q->spec.memory_bytes, q->spec.cpu_milli,
+	    q->spec.pids }, .uid = q->uid };
+}
+
+static int
+make_init(const struct maker_req *q, int *in, struct maker_init *ret)
+{
+	mk.conf = q->u.conf;
+	mk.lock_fd = steal_fd(&in[0]);
+	mk.conf_fd = steal_fd(&in[1]);
+	mk.token_fd = steal_fd(&in[2]);
+	log_init("maker", (enum log_level)mk.conf.log_level, mk.conf.syslog);
+	if (box_init(&mk.conf) == -1 || scan_cgroup() == -1)
+		return -1;
+	ret->cgroup_v1 = cgroup_sessions();
+	(void)str_copy(ret->note, cgroup_note(), sizeof(ret->note));
+	return confine_enter(&fence) == 0 ? 0 :
+	    box_fail("fence: %s", confine_error());
+}
+
+static int
+make_launch(const struct maker_req *q, int *fds)
+{
+	struct box_ask	ask = ask_of(q);
+	struct box_boot	b = { .token = q->u.launch.token,
+			    .spec = q->u.launch.spec,
+			    .spec_len = q->u.launch.spec_len,
+			    .boot = q->u.launch.boot,
+			    .boot_len = q->u.launch.boot_len };
+	struct box_run	run = { -1, -1, -1, -1 };
+	int		r;
+
+	errno = EINVAL;
+	if (b.spec_len > sizeof(q->u.launch.spec) ||
+	    b.boot_len > sizeof(q->u.launch.boot))
+		return box_fail("launch");
+	r = box_launch(&ask, &b, &run);
+	fds[MK_RUN_PID] = run.pidfd;
+	fds[MK_RUN_READY] = run.ready_fd;
+	fds[MK_RUN_LOG] = run.log_fd;
+	fds[MK_RUN_NETNS] = run.netns_fd;
+	fds[MK_RUN_FILE] = box_open(ask.id, "launch.log", O_RDWR | O_APPEND |
+	    O_CREAT);
+	return r;
+}
+
+static int
+make_health(const struct maker_req *q, struct msg_box_health_is *ret)
+{
+	struct box_ask		 ask = ask_of(q);
+	struct cgroup_usage	 u = { 0 };
+	struct box_limits	 now;
+	const char		*part = "cgroup";
+
+	if (cgroup_usage(ask.id, &u) == 0)
+		part = cgroup_differs(ask.id, &ask.limits, &now);
+	(void)str_copy(ret->part, part == NULL ? "" : part,
+	    sizeof(ret->part));
+	ret->memory_bytes = u.memory_bytes;
+	ret->pids = u.pids;
+	ret->cpu_usec = u.cpu_usec;
+	ret->oom_kills = u.oom_kills;
+	return 0;
+}
+
+static int
+make_facts(const struct maker_req *q, const int *in, struct maker_facts *ret)
+{
+	struct box_ask	ask = ask_of(q);
+
+	return box_facts(&ask, in[0], in[1], ret->mounts, &ret->facts);
+}
+
+static int
+make_seal(const struct maker_req *q)
+{
+	if (cgroup_freeze(q->spec.id, 1) == -1)
+		return box_fail("freeze");
+	return box_mark(q->spec.id, MARK_SEALED, q->u.text);
+}
+
+static int
+make_kill(const struct maker_req *q, int pidfd, int *fds)
+{
+	int	r = cgroup_kill(q->spec.id);
+
+	/* a child that has not entered its cgroup yet; ESRCH is as good */
+	if (pidfd != -1)
+		(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	fds[0] = cgroup_events(q->spec.id);
+	return r;
+}
+
+static int
+make_tree(const struct maker_req *q, int *fds)
+{
+	struct stat	st;
+
+	if (box_stat(q->spec.id, "", &st) == -1 && errno == ENOENT)
+		return 0;
+	return (fds[0] = tree_remove(q->spec.id)) == -1 ? -1 : 0;
+}
+
+static int
+make_leave(void)
+{
+	if (strcmp(mk.conf.socket, "none") != 0)
+		(void)unlink(mk.conf.socket);	/* stale is as good */
+	cgroup_leave();
+	return 0;
+}
+
+/* ---- the loop --------------------------------------------------------------- */
+
+/* in and out: FDS_MAX descriptors; what is left of in is the caller's. */
+static int
+make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
+    size_t *ret_len)
+{
+	switch (q->op) {
+	case MK_INIT:
+		*ret_len = MAKER_LEN(init);
+		return make_init(q, in, &a->u.init);
+	case MK_SCAN:
+		return scan_boxes(MAKER_FD, &out[0]);
+	case MK_SET:
+		return set_make(steal_fd(&in[0]), out);
+	case MK_SET_KILL:
+		set_kill();
+		return 0;
+	case MK_LAUNCH:
+		return make_launch(q, out);
+	case MK_CONNECT:
+		out[0] = box_connect(q->spec.id, q->uid, in[0]);
+		return out[0] == -1 ? -1 : 0;
+	case MK_FACTS:
+		*ret_len = MAKER_LEN(facts);
+		return make_facts(q, in, &a->u.facts);
+	case MK_HEALTH:
+		*ret_len = MAKER_LEN(health);
+		return make_health(q, &a->u.health);
+	case MK_OPENED:
+		return box_mark(q->spec.id, MARK_OPENED, "");
+	case MK_SEAL:
+		return make_seal(q);
+	case MK_KILL:
+		return make_kill(q, in[0], out);
+	case MK_CGROUP:
+		return cgroup_remove(q->spec.id);
+	case MK_TREE:
+		return make_tree(q, out);
+	case MK_LEAVE:
+		return make_leave();
+	case MK_BOX:
+	case MK_N:
+		break;
+	}
+	errno = EBADMSG;
+	return box_fail("request %d", (int)q->op);
+}
+
+static void
+serve(struct maker_req *q, int *in)
+{
+	static struct maker_ans	a;
+	int			out[FDS_MAX];
+	size_t			i, len = MAKER_LEN0;
+
+	for (i = 0; i < FDS_MAX; i++)
+		out[i] = -1;
+	a.op = q->op;
+	a.n = q->n;
+	a.error = 0;
+	if (make(q, in, &a, out, &len) == -1) {
+		a.error = errno != 0 ? errno : EIO;
+		(void)str_copy(a.why, box_error(), sizeof(a.why)); /* cut */
+		len = MAKER_LEN0;
+	}
+	explicit_bzero(q, sizeof(*q));	/* tokens */
+	if (fds_send(MAKER_FD, &a, len, out, FDS_MAX) == -1)
+		exit(1);		/* privd is gone */
+	for (i = 0; i < FDS_MAX; i++) {
+		fd_close(&out[i]);
+		fd_close(&in[i]);
+	}
+}
+
+static void
+on_sigchld(int sig)
+{
+	uint64_t	one = 1;
+	int		e = errno;
+
+	(void)sig;
+	(void)!write(wakeup, &one, sizeof(one)); /* full: it is awake */
+	errno = e;
+}
+
+static void
+reap(void)
+{
+	uint64_t	n;
+	pid_t		pid;
+	int		st;
+
+	(void)!read(wakeup, &n, sizeof(n));	/* EAGAIN: nothing new */
+	while ((pid = waitpid(-1, &st, WNOHANG)) > 0)
+		set_reaped(pid, st);
+}
+
+static void
+loop(void)
+{
+	static struct maker_req	q;
+	struct pollfd		pfd[2] = {
+		{ .fd = MAKER_FD, .events = POLLIN },
+		{ .fd = wakeup, .events = POLLIN },
+	};
+	int			in[FDS_MAX];
+
+	for (;;) {
+		if (poll(pfd, 2, -1) == -1) {
+			if (errno != EINTR)
+				fatal("poll");
+			continue;
+		}
+		if (pfd[1].revents != 0)
+			reap();
+		if (pfd[0].revents == 0)
+			continue;
+		if (fds_recv(MAKER_FD, &q, sizeof(q), 0, in, FDS_MAX) !=
+		    sizeof(q))
+			exit(errno == ECONNRESET ? 0 : 1); /* privd is gone */
+		serve(&q, in);
+	}
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct sigaction	sa = { .sa_handler = on_sigchld,
+				    .sa_flags = SA_RESTART | SA_NOCLDSTOP };
+	struct stat		st;
+
+	(void)argv;
+	log_init("maker", LOG_L_INFO, 0);
+	if (argc != 1 || fstat(MAKER_FD, &st) == -1 || !S_ISSOCK(st.st_mode))
+		fatalx("is started by privd alone");
+	(void)fcntl(MAKER_FD, F_SETFD, FD_CLOEXEC);	/* cannot fail */
+	(void)syscall(SYS_close_range, MAKER_FD + 1, ~0U, 0);
+	/* a ^C at the terminal is for privd alone */
+	(void)setsid();
+	(void)umask(022);	/* a box enters its v1 cgroups */
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	if ((wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) == -1 ||
+	    sigaction(SIGCHLD, &sa, NULL) == -1)
+		fatal("wait for children");
+	loop();
+}

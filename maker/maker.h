@@ -1,0 +1,42 @@
+/*
+ * maker.h: the program around the mechanics of box.h.
+ */
+#ifndef MAKER_MAKER_H
+#define MAKER_MAKER_H
+
+#include "box.h"
+#include "log.h"
+#include "xmalloc.h"
+
+/* What came with MK_INIT; descriptors owned. */
+struct maker {
+	struct maker_conf conf;
+	int		 lock_fd, conf_fd, token_fd;
+};
+extern struct maker	mk;
+
+/*
+ * Each operation fills what of the answer is its own, and fds[FDS_MAX],
+ * which holds -1s, with descriptors that it gives away.  0, or -1 with errno
+ * and box_error().
+ */
+
+/* ---- set.c: the daemons ------------------------------------------------ */
+
+/* u1: netd's user namespace, taken, -1: a new one. */
+int		 set_make(int u1, int *fds);
+void		 set_kill(void);
+/* Tells how a child ended that was a daemon. */
+void		 set_reaped(pid_t, int status);
+
+/* ---- scan.c: what an earlier maker left ---------------------------------- */
+
+/* Sends an MK_BOX for each directory; *ret_userns: netd's, or -1. */
+int		 scan_boxes(int sock, int *ret_userns);
+/*
+ * Holds the cgroup's name against the one beside the boxes: those that were
+ * made under another name would be taken for dead while they run.
+ */
+int		 scan_cgroup(void);
+
+#endif
