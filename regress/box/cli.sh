@@ -202,8 +202,17 @@ like "doctor as JSON" "$("$WB_BIN" doctor --format json --state "$S" --config "$
 like "doctor --calls" "$("$WB_BIN" doctor --calls | tail -n 1)" '^[0-9]+ allowed, [0-9]+ EPERM'
 rm "$S/runtime/wb"
 like "a runtime that is not whole" "$("$WB_BIN" doctor --state "$S" --config "$work/workbox.conf")" '^warn runtime: '
-no "a second server on this state" 1 "$WB_BIN" serve --config "$work/workbox.conf"
-like "is refused by name" "$out" "in use by another server"
+no "a second server on this state" 125 "$WB_BIN" serve --config "$work/workbox.conf"
+is "is refused by name" "$out" "workbox serve: state directory $WB_STATE is in use by another server, process $serve_pid"
+mkdir "$work/second"
+no "a second server on this address" 125 "$WB_BIN" serve --config "$work/workbox.conf" --state "$work/second" --listen "127.0.0.1:$WB_PORT"
+is "is told which" "$out" "workbox serve: listen on 127.0.0.1:$WB_PORT: Address already in use"
+no "a second server on this socket" 125 "$WB_BIN" serve --config "$work/workbox.conf" --state "$work/second" --listen none --socket "$WB_STATE/api.sock"
+is "is told which" "$out" "workbox serve: listen on $WB_STATE/api.sock: somebody else does"
+is "the socket's mode" "$(stat -c %a:%u "$WB_STATE/api.sock")" 660:0
+chmod 777 "$work/second"
+no "a state directory that others may write" 125 "$WB_BIN" serve --config "$work/workbox.conf" --state "$work/second" --listen none --socket "$work/second/s"
+like "is refused" "$out" "$work/second: expected a directory that only root can write"
 ok "serve -n" "$WB_BIN" serve -n --config "$work/workbox.conf"
 echo 'nonsense = 1' >>"$work/workbox.conf"
 no "serve -n with a wrong word" 125 "$WB_BIN" serve -n --config "$work/workbox.conf"

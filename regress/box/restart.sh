@@ -27,11 +27,19 @@ for d in apid stored netd; do
 	is "and takes commands" "$(wb exec keep -- echo alive 2>&1)" alive
 done
 
-# privd itself, then all at once; the next serve takes everything up
+# privd itself, then all at once; the next serve takes everything up, and
+# ends what is left of the earlier one: stopped, nothing goes by itself
+orphans=$(for d in stored netd apid; do pid_of "$d"; done)
+kill -STOP $orphans
 kill -KILL "$serve_pid"
 wait "$serve_pid" 2>/dev/null
 start_serve "$WB_BIN" --config "$work/workbox.conf"
 is "READY after SIGKILL of privd" "$(state keep)" READY
+for p in $orphans; do
+	like "the earlier server's process $p is ended" \
+	    "$(cat "$work/serve.log")" "workbox serve: end process $p of an earlier server"
+	[ -z "$(readlink "/proc/$p/exe")" ] && pass "$p is gone" || fail "$p is there"
+done
 is "and takes commands" "$(wb exec keep -- echo alive 2>&1)" alive
 
 stop_serve
