@@ -1,5 +1,5 @@
 /*
- * mech_test: the mechanics of a box (privd/box.h) against the kernel, with
+ * mech_test: the mechanics of a box (maker/box.h) against the kernel, with
  * mech_probe in the runner's place.  Root only; a private state directory,
  * a private cgroup name, no daemon.
  */
@@ -36,13 +36,14 @@
 #endif
 
 static char		state[64], cgname[32];
-static struct conf	conf;
+static struct maker_conf conf;
 
 /* One box of a test. */
 struct tbox {
 	char		 id[ULID_LEN + 1];
 	struct box_ask	 ask;
 	struct box_run	 run;
+	uint8_t		 token[BOX_TOKEN];
 	int		 netns, conn;
 	char		 why[512];
 };
@@ -96,10 +97,35 @@ netns_new(void)
 	return fd;
 }
 
+/* First uid of a range of the pool. */
+static uint32_t
+slot_uid(unsigned int slot)
+{
+	return conf.uid_base + slot * BOX_IDS;
+}
+
+/* What privd would hand over; the probe reads neither. */
+static struct box_boot
+boot_of(const struct tbox *b)
+{
+	static const uint8_t	 spec[] = "specification", boot[] = "boot";
+
+	return (struct box_boot){ .token = b->token, .spec = spec,
+	    .spec_len = sizeof(spec), .boot = boot,
+	    .boot_len = sizeof(boot) };
+}
+
+static int
+launch(const struct box_ask *ask, struct tbox *b, struct box_run *ret)
+{
+	const struct box_boot	 boot = boot_of(b);
+
+	return box_launch(ask, &boot, ret);
+}
+
 static int
 box_start(struct tbox *b, unsigned int slot)
 {
-	static const uint8_t	 nonce[BOX_NONCE] = { 7 };
 	ssize_t			 n;
 
 	memset(b, 0, sizeof(*b));
@@ -107,14 +133,15 @@ box_start(struct tbox *b, unsigned int slot)
 	b->conn = -1;
 	b->ask = (struct box_ask){ .id = b->id, .name = "demo",
 	    .rootfs = "mini", .limits = { 128 << 20, 1000, 256 },
-	    .uid = box_uid(slot) };
+	    .uid = slot_uid(slot) };
+	memset(b->token, (int)slot, sizeof(b->token));
 	b->netns = netns_new();
-	if (box_launch(&b->ask, nonce, &b->run) == -1) {
+	if (launch(&b->ask, b, &b->run) == -1) {
 		(void)str_copy(b->why, box_error(), sizeof(b->why));
 		b->run.pidfd = -1;
 		return -1;
 	}
-	ck_assert_int_eq(box_give_netns(b->run.netns_fd, b->netns), 0);
+	ck_assert_int_eq(fds_send(b->run.netns_fd, "", 1, &b->netns, 1), 0);
 	(void)close(b->run.netns_fd);
 	wait_fd(b->run.ready_fd, POLLIN);
 	n = read(b->run.ready_fd, b->why, sizeof(b->why) - 1);
@@ -181,7 +208,8 @@ call(struct tbox *b, long nr, unsigned long a0, unsigned long a1,
 static void
 box_down(struct tbox *b)
 {
-	int	 ev, t, n;
+	struct stat	 st;
+	int		 ev, t, n;
 
 	(void)close(b->conn);
 	ck_assert_int_eq(cgroup_kill(b->id), 0);
@@ -197,7 +225,8 @@ box_down(struct tbox *b)
 		ck_assert_msg(errno == EAGAIN, "%s", box_error());
 	ck_assert_msg((t = tree_remove(b->id)) != -1, "%s", box_error());
 	reap(t);
-	ck_assert_int_eq(tree_removed(b->id), 0);
+	ck_assert_int_eq(box_stat(b->id, "", &st), -1);
+	ck_assert_int_eq(errno, ENOENT);
 	(void)close(t);
 	(void)close(b->netns);
 	if (b->run.pidfd != -1) {
@@ -239,6 +268,9 @@ world(void)
 	(void)str_copy(conf.cgroup, cgname, sizeof(conf.cgroup));
 	conf.uid_base = 0x71000000;
 	conf.max_boxes = 64;
+	conf.max_memory = 1 << 30;
+	conf.max_cpu_milli = 64000;
+	conf.max_pids = 32768;
 }
 
 static void
@@ -264,6 +296,7 @@ init(void)
 START_TEST(test_facts)
 {
 	static struct msg_box_facts_are	 host;
+	static char			 mounts[FACTS_MOUNTS];
 	struct row_facts		 in, out;
 	struct tbox			 b;
 	uint8_t				 buf[32768];
@@ -272,7 +305,7 @@ START_TEST(test_facts)
 	int				 other;
 
 	box_up(&b, 3);
-	ck_assert_msg(box_facts(&b.ask, b.run.pidfd, b.netns, &host) == 0,
+	ck_assert_msg(box_facts(&b.ask, b.run.pidfd, b.netns, mounts, &host) == 0,
 	    "%s", box_error());
 	ck_assert_str_eq(host.verdict, "");
 	ck_assert_str_eq(host.runtime, runtime_hash());
@@ -287,16 +320,17 @@ START_TEST(test_facts)
 	ck_assert_msg(v == NULL, "%s differs", v);
 	/* What is not as asked is told by name. */
 	other = netns_new();
-	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, other, &host), 0);
+	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, other, mounts,
+	    &host), 0);
 	ck_assert_str_eq(host.verdict, "ns_net");
 	(void)close(other);
 	b.ask.limits.pids++;
-	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, &host), 0);
+	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, mounts, &host), 0);
 	ck_assert_str_eq(host.verdict, "pids");
 	ck_assert_int_eq((int)host.pids, 256);
 	b.ask.limits.pids--;
 	b.ask.uid += BOX_IDS;
-	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, &host), 0);
+	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, mounts, &host), 0);
 	ck_assert_str_eq(host.verdict, "uid_map");
 	box_down(&b);
 }
@@ -658,19 +692,21 @@ START_TEST(test_attach)
 {
 	struct tbox	 a, b;
 	uint8_t		 token[BOX_TOKEN];
-	struct row_spec	 spec;
+	char		 spec[64];
+	struct stat	 st;
 	uint32_t	 uid;
 	int		 fd, i, c[16];
 
 	box_up(&a, 7);
 	box_up(&b, 8);
 	/* As a privd that has just started sees it. */
-	ck_assert_int_eq(box_spec(a.id, &spec), 0);
-	ck_assert_str_eq(spec.rootfs, "mini");
-	ck_assert_int_eq(box_owner(a.id, &uid), 0);
-	ck_assert_int_eq(box_slot(uid), 7);
-	ck_assert_int_eq(box_token(a.id, token), 0);
-	ck_assert_mem_eq(token, a.run.token, BOX_TOKEN);
+	ck_assert_int_eq(box_read(a.id, "spec", spec, sizeof(spec)), 14);
+	ck_assert_str_eq(spec, "specification");
+	ck_assert_int_eq(box_stat(a.id, "upper", &st), 0);
+	ck_assert_uint_eq(uid = st.st_uid, slot_uid(7));
+	ck_assert_int_eq(box_read(a.id, "host-token", token, BOX_TOKEN),
+	    BOX_TOKEN);
+	ck_assert_mem_eq(token, a.token, BOX_TOKEN);
 	fd = box_find(a.id, uid);
 	ck_assert_int_ne(fd, -1);
 	ck_assert_int_eq(box_pid(fd), box_pid(a.run.pidfd));
@@ -705,37 +741,41 @@ START_TEST(test_failures)
 	struct box_ask	 bad;
 	struct box_run	 run;
 	struct tbox	 b;
-	char		 name[64], dir[128];
+	char		 dir[128];
 	ssize_t		 n;
 
-	ck_assert_int_eq(box_rootfs("default", name), 0);
-	ck_assert_str_eq(name, "mini");
-	ck_assert_int_eq(box_rootfs("none", name), -1);
-	ck_assert_int_eq(box_rootfs("..", name), -1);
-	ck_assert_int_eq(box_rootfs("evil", name), -1);
 	/* Nothing is made for what cannot be named. */
 	box_up(&b, 9);
 	bad = b.ask;
 	bad.id = "../../../../../tmp/0000000";
-	ck_assert_int_eq(box_launch(&bad, b.run.token, &run), -1);
+	ck_assert_int_eq(launch(&bad, &b, &run), -1);
 	bad = b.ask;
 	bad.name = "Not a name";
-	ck_assert_int_eq(box_launch(&bad, b.run.token, &run), -1);
+	ck_assert_int_eq(launch(&bad, &b, &run), -1);
 	bad.name = "x";
 	bad.rootfs = "../sandboxes";
-	ck_assert_int_eq(box_launch(&bad, b.run.token, &run), -1);
+	ck_assert_int_eq(launch(&bad, &b, &run), -1);
 	bad.rootfs = "mini";
 	bad.uid = 0;
-	ck_assert_int_eq(box_launch(&bad, b.run.token, &run), -1);
-	bad.uid = b.ask.uid;		/* twice */
-	ck_assert_int_eq(box_launch(&bad, b.run.token, &run), -1);
+	ck_assert_int_eq(launch(&bad, &b, &run), -1);
+	bad.uid = b.ask.uid;
+	bad.limits.memory_bytes = conf.max_memory + 4096;
+	ck_assert_int_eq(launch(&bad, &b, &run), -1);
+	bad.limits = b.ask.limits;
+	bad.limits.pids = conf.max_pids + 1;
+	ck_assert_int_eq(launch(&bad, &b, &run), -1);
+	bad.limits = b.ask.limits;
+	bad.limits.cpu_milli = conf.max_cpu_milli + 1;
+	ck_assert_int_eq(launch(&bad, &b, &run), -1);
+	bad.limits = b.ask.limits;	/* twice */
+	ck_assert_int_eq(launch(&bad, &b, &run), -1);
 	ck_assert_ptr_nonnull(strstr(box_error(), "make sandboxes"));
 	box_down(&b);
 	/* The network namespace never comes. */
 	ulid_new(b.id);
 	bad = b.ask;
 	b.netns = b.conn = -1;
-	ck_assert_int_eq(box_launch(&bad, b.run.token, &b.run), 0);
+	ck_assert_int_eq(launch(&bad, &b, &b.run), 0);
 	(void)close(b.run.netns_fd);
 	wait_fd(b.run.ready_fd, POLLIN);
 	n = read(b.run.ready_fd, b.why, sizeof(b.why) - 1);
@@ -823,11 +863,24 @@ START_TEST(test_no_leak)
 }
 END_TEST
 
+/* Whoever removes the empty tree from outside does not stop us for ever. */
+START_TEST(test_tree_again)
+{
+	struct tbox	 b;
+
+	sh("find /sys/fs/cgroup -depth -type d -path '*/%s' -exec rmdir {} +",
+	    cgname);
+	ck_assert_msg(box_start(&b, 12) == 0, "%s", b.why);
+	box_down(&b);
+}
+END_TEST
+
 /* Deep, wide, with names that are bytes; and a removal that was killed. */
 START_TEST(test_tree)
 {
 	struct tbox	 b;
 	char		 dir[128], name[256];
+	struct stat	 st;
 	int		 fd, up, i, t;
 
 	ck_assert_msg(box_start(&b, 11) == 0, "%s", b.why);
@@ -863,7 +916,7 @@ START_TEST(test_tree)
 		    SIGKILL, NULL, 0), 0);
 		reap(t);
 		(void)close(t);
-		ck_assert_int_eq(tree_removed(b.id), -1);
+		ck_assert_int_eq(box_stat(b.id, "", &st), 0);
 	}
 	(void)close(b.run.pidfd);
 	b.run.pidfd = -1;
@@ -901,6 +954,7 @@ main(void)
 	tcase_add_test(t, test_failures);
 	tcase_add_test(t, test_no_leak);
 	tcase_add_test(t, test_tree);
+	tcase_add_test(t, test_tree_again);
 	tcase_add_test(r, test_runtime);
 	suite_add_tcase(s, t);
 	suite_add_tcase(s, r);
