@@ -156,42 +156,42 @@ prefix_ok(const char *s)
 }
 
 int
-config_listen(const char *s, uint8_t ret[19])
+config_listen(const char *s, struct sockaddr_storage *ret)
 {
-	char		 addr[INET6_ADDRSTRLEN + 2];
-	const char	*colon = strrchr(s, ':');
-	size_t		 n = colon == NULL ? 0 : (size_t)(colon - s);
-	uint64_t	 port;
+	struct sockaddr_in	 in4 = { .sin_family = AF_INET };
+	struct sockaddr_in6	 in6 = { .sin6_family = AF_INET6 };
+	char			 addr[INET6_ADDRSTRLEN + 2];
+	const char		*colon = strrchr(s, ':');
+	size_t			 n = colon == NULL ? 0 : (size_t)(colon - s);
+	uint64_t		 port;
 
 	if (n == 0 || n >= sizeof addr ||
 	    text_u64(colon + 1, 1, 65535, &port) == -1)
 		return -1;
 	memcpy(addr, s, n);
 	addr[n] = '\0';
-	memset(ret, 0, 19);
+	in4.sin_port = in6.sin6_port = htons((uint16_t)port);
 	if (addr[0] == '[' && addr[n - 1] == ']') {
 		addr[n - 1] = '\0';
-		ret[0] = 6;
-		if (inet_pton(AF_INET6, addr + 1, ret + 1) != 1)
+		if (inet_pton(AF_INET6, addr + 1, &in6.sin6_addr) != 1)
 			return -1;
+		memcpy(ret, &in6, sizeof in6);
 	} else {
-		ret[0] = 4;
-		if (inet_pton(AF_INET, addr, ret + 1) != 1)
+		if (inet_pton(AF_INET, addr, &in4.sin_addr) != 1)
 			return -1;
+		memcpy(ret, &in4, sizeof in4);
 	}
-	ret[17] = (uint8_t)(port >> 8);
-	ret[18] = (uint8_t)port;
 	return 0;
 }
 
 static const char *
 item_expects(const char *name, const char *s)
 {
-	uint8_t	addr[19];
+	struct sockaddr_storage	addr;
 
 	if (strcmp(name, "listen") == 0)
 		return strcmp(s, "none") == 0 ||
-		    config_listen(s, addr) == 0 ? NULL :
+		    config_listen(s, &addr) == 0 ? NULL :
 		    "ADDRESS:PORT, [ADDRESS]:PORT or none";
 	if (strcmp(name, "trusted-proxy") == 0)
 		return prefix_ok(s) ? NULL : "ADDRESS or ADDRESS/BITS";

@@ -5,6 +5,7 @@
 #ifndef WORKBOX_HOST_H
 #define WORKBOX_HOST_H
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "conf.h"
@@ -32,11 +33,31 @@ int	config_check(const struct conf *, char why[CONFIG_WHY]);
  * with --state over it, checked.  0, or fail()'s code.
  */
 int	config_load(const struct args *, struct conf *ret);
-/* "127.0.0.1:8790", "[::1]:8790" as 19 bytes of conf.listen_addr. */
-int	config_listen(const char *, uint8_t ret[19]);
+/* "127.0.0.1:8790", "[::1]:8790".  0 or -1. */
+int	config_listen(const char *, struct sockaddr_storage *ret);
 int	config_cgroup(struct conf *, const char *);	/* --cgroup */
 /* Sets a word of the path kind: 0, or fail()'s code. */
 int	config_path(char *dst, size_t size, const char *opt, const char *val);
+
+/* ---- start.c: what is opened for privd --------------------------------- */
+
+#define LISTEN_MAX	16
+
+struct start {
+	const char	*addr[LISTEN_MAX];	/* borrowed; config_listen()'s */
+	size_t		 naddr;
+	gid_t		 gid_socket;		/* group of the unix socket */
+	int		 token_fd;		/* owned; sealed memfd */
+	int		 ready_fd;		/* owned; -1: nobody waits */
+};
+
+/*
+ * Takes the state directory, opens the listening sockets and puts every
+ * descriptor in its place as enum privd_fd says; conf is sealed with what
+ * privd must know of them.  From here on 0 and 1 are /dev/null, and nothing
+ * but an exec or an exit may follow.  0, or fail()'s code.
+ */
+int	start(struct conf *, struct start *);
 
 /* ---- tree.c: directories that are built and then put in place ---------- */
 

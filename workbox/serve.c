@@ -1,15 +1,13 @@
 /*
- * serve: reads and checks the configuration, seals it and the key into
- * memory files, and becomes privd.
+ * serve: reads and checks the configuration and the key, has start.c open
+ * what privd must not open itself, and becomes privd.
  *
- * What privd gets: 0 and 1 /dev/null, 2 for the log, 3 the configuration,
- * 4 the key, the ready descriptor where there is one, nothing else, and an
- * empty environment.  Nothing here makes a box or listens.
+ * privd gets the descriptors of enum privd_fd and an empty environment.
+ * Nothing here makes a box or hears a peer.
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,16 +46,11 @@ const struct cmd cmd_serve = {
 	.run = serve_main
 };
 
-#define FD_CONF		3
-#define FD_TOKEN	4
 #define TOKEN_MIN	16
 #define TOKEN_MAX	255
-#define LISTEN_MAX	16
 #define SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 /* ---- what the command line says beside the file ------------------------ */
-
-static uint8_t	addrs[LISTEN_MAX * 19];
 
 /* Whether this host has IPv6 on its loopback. */
 static int
@@ -72,47 +65,48 @@ has_loopback6(void)
 }
 
 static int
-add_addr(struct conf *c, const char *s, const char *from)
+add_addr(struct start *st, const char *s, const char *from)
 {
+	struct sockaddr_storage	sa;
+
 	if (strcmp(s, "none") == 0)
 		return 0;
-	if (c->listen_addr.len == sizeof addrs)
+	if (st->naddr == LISTEN_MAX)
 		return fail("%s: expected at most %d addresses", from,
 		    LISTEN_MAX);
-	if (config_listen(s, addrs + c->listen_addr.len) == -1)
+	if (config_listen(s, &sa) == -1)
 		return fail("%s: expected ADDRESS:PORT, [ADDRESS]:PORT or "
 		    "none, not \"%s\"", from, s);
-	c->listen_addr.data = addrs;
-	c->listen_addr.len += 19;
+	st->addr[st->naddr++] = s;
 	return 0;
 }
 
 /* Options instead of the file's words instead of the default. */
 static int
-set_listen(const struct args *a, struct conf *c)
+set_listen(const struct args *a, const struct conf *c, struct start *st)
 {
 	const char	*s;
 	size_t		 i = 0;
 	int		 rc = 0, given = 0;
 
 	while (rc == 0 && (s = args_each(a, "listen", &i)) != NULL) {
-		rc = add_addr(c, s, "--listen");
+		rc = add_addr(st, s, "--listen");
 		given = 1;
 	}
 	if (given)
 		return rc;
 	for (i = 0; rc == 0 && i < c->listen.n; i++)
-		rc = add_addr(c, (const char *)c->listen.v[i].data, "listen");
+		rc = add_addr(st, (const char *)c->listen.v[i].data, "listen");
 	if (rc == 0 && c->listen.n == 0) {
-		rc = add_addr(c, "127.0.0.1:8790", "listen");
+		rc = add_addr(st, "127.0.0.1:8790", "listen");
 		if (rc == 0 && has_loopback6())
-			rc = add_addr(c, "[::1]:8790", "listen");
+			rc = add_addr(st, "[::1]:8790", "listen");
 	}
 	return rc;
 }
 
 static int
-set_options(const struct args *a, struct conf *c)
+set_options(const struct args *a, struct conf *c, struct start *st)
 {
 	const char	*s;
 	int		 rc = 0;
@@ -124,9 +118,8 @@ set_options(const struct args *a, struct conf *c)
 		    str_copy(c->socket, s, sizeof c->socket) :
 		    config_path(c->socket, sizeof c->socket, "socket", s);
 	if (rc == 0)
-		rc = set_listen(a, c);
-	if (rc == 0 && c->listen_addr.len == 0 &&
-	    strcmp(c->socket, "none") == 0)
+		rc = set_listen(a, c, st);
+	if (rc == 0 && st->naddr == 0 && strcmp(c->socket, "none") == 0)
 		rc = fail("expected an address to listen on or a socket");
 	return rc;
 }
@@ -153,7 +146,7 @@ find_user(const char *name, uint64_t *ret_uid, uint64_t *ret_gid)
 }
 
 static int
-find_users(struct conf *c)
+find_users(struct conf *c, struct start *st)
 {
 	const struct group	*gr;
 	int			 rc;
@@ -168,22 +161,7 @@ find_users(struct conf *c)
 		return fail("users _workbox-*: expected a uid for each");
 	/* Without the group the socket is root's alone. */
 	gr = getgrnam("workbox");
-	c->gid_socket = gr != NULL ? gr->gr_gid : 0;
-	return 0;
-}
-
-static int
-make_state(const struct conf *c)
-{
-	struct stat	st;
-
-	if (mkdir(c->state_dir, 0755) == -1 && errno != EEXIST)
-		return fail_errno("state directory %s", c->state_dir);
-	if (stat(c->state_dir, &st) == -1)
-		return fail_errno("state directory %s", c->state_dir);
-	if (!S_ISDIR(st.st_mode) || st.st_uid != 0 || (st.st_mode & 022) != 0)
-		return fail("state directory %s: expected a directory that "
-		    "only root can write", c->state_dir);
+	st->gid_socket = gr != NULL ? gr->gr_gid : 0;
 	return 0;
 }
 
@@ -236,81 +214,39 @@ read_token(const struct args *a, int *ret_fd)
 	return rc;
 }
 
-/* ---- who is told that we are ready ------------------------------------- */
+/* ---- becoming privd ---------------------------------------------------- */
 
+/* Before anything is opened: the number is the caller's. */
 static int
-set_ready(const struct args *a, struct conf *c)
+set_ready(const struct args *a, struct start *st)
 {
-	static char	 path[sizeof ((struct sockaddr_un *)0)->sun_path];
-	const char	*s = args_get(a, "ready-fd"), *sock;
-	uint64_t	 v = 0;
-	int		 fd;
+	const char	*s = args_get(a, "ready-fd");
+	uint64_t	 fd;
 
-	if (s != NULL && (text_u64(s, 1, 1024, &v) == -1 ||
-	    fcntl((int)v, F_GETFD) == -1))
+	st->ready_fd = -1;
+	if (s == NULL)
+		return 0;
+	if (text_u64(s, 1, 1024, &fd) == -1 || fcntl((int)fd, F_GETFD) == -1)
 		return fail("--ready-fd: expected the number of an open "
 		    "descriptor, not \"%s\"", s);
-	if (v != 0) {
-		/* Its number may be one that privd wants for itself. */
-		if ((fd = fcntl((int)v, F_DUPFD, FD_TOKEN + 1)) == -1)
-			return fail_errno("--ready-fd %s", s);
-		c->ready_fd = (uint64_t)fd;
-	}
-	sock = getenv("NOTIFY_SOCKET");
-	if (sock == NULL || *sock == '\0')
-		return 0;
-	if ((*sock != '/' && *sock != '@') || strlen(sock) >= sizeof path)
-		return fail("NOTIFY_SOCKET: expected a path of at most %zu "
-		    "bytes", sizeof path - 1);
-	c->notify_socket.len = strlen(sock);
-	memcpy(path, sock, c->notify_socket.len);
-	if (path[0] == '@')
-		path[0] = '\0';
-	c->notify_socket.data = (const uint8_t *)path;
+	st->ready_fd = (int)fd;
 	return 0;
 }
 
-/* ---- becoming privd ---------------------------------------------------- */
-
 static int
-move_fds(int conf_fd, int token_fd, int ready_fd)
-{
-	int	null, fd;
-
-	/* Out of the way of 3 and 4 first. */
-	if ((conf_fd = fcntl(conf_fd, F_DUPFD_CLOEXEC, 16)) == -1 ||
-	    (token_fd = fcntl(token_fd, F_DUPFD_CLOEXEC, 16)) == -1 ||
-	    (null = open("/dev/null", O_RDWR | O_CLOEXEC)) == -1)
-		return -1;
-	if (dup2(null, 0) == -1 || dup2(null, 1) == -1 ||
-	    dup2(conf_fd, FD_CONF) == -1 || dup2(token_fd, FD_TOKEN) == -1)
-		return -1;
-	fd = FD_TOKEN + 1;
-	if (ready_fd >= fd) {
-		if (ready_fd > fd && close_range((unsigned int)fd,
-		    (unsigned int)ready_fd - 1, 0) == -1)
-			return -1;
-		fd = ready_fd + 1;
-	}
-	return close_range((unsigned int)fd, ~0U, 0);
-}
-
-static int
-become_privd(const struct conf *c, int token_fd)
+become_privd(struct conf *c, struct start *st)
 {
 	auto_free char	*path = xasprintf("%s/privd", c->libexec_dir);
 	char		*argv[] = { path, NULL }, *envp[] = { NULL };
-	int		 fd;
+	int		 rc;
 
 	if (access(path, X_OK) == -1)
 		return fail_errno("%s", path);
-	if ((fd = conf_seal(c)) == -1)
-		return fail_errno("seal the configuration: %s", wire_error());
-	if (chdir("/") == -1 ||
-	    move_fds(fd, token_fd, (int)c->ready_fd) == -1)
-		return fail_errno("arrange descriptors");
+	if ((rc = start(c, st)) != 0)
+		return rc;
 	(void)umask(022);
-	(void)execve(path, argv, envp);
+	if (chdir("/") == 0)
+		(void)execve(path, argv, envp);
 	return fail_errno("run %s", path);
 }
 
@@ -318,17 +254,18 @@ static int
 serve_main(const struct args *a)
 {
 	static struct conf	c;
-	int			rc, token_fd = -1;
+	static struct start	st;
+	int			rc;
 
-	if ((rc = config_load(a, &c)) != 0 || (rc = set_options(a, &c)) != 0)
+	if ((rc = set_ready(a, &st)) != 0 || (rc = config_load(a, &c)) != 0 ||
+	    (rc = set_options(a, &c, &st)) != 0)
 		return rc;
 	if (args_get(a, "check") != NULL)
 		return 0;
 	if (geteuid() != 0)
 		return fail("expected to be run as root");
-	if ((rc = find_users(&c)) != 0 || (rc = make_state(&c)) != 0 ||
-	    (rc = read_token(a, &token_fd)) != 0 ||
-	    (rc = set_ready(a, &c)) != 0)
+	if ((rc = find_users(&c, &st)) != 0 ||
+	    (rc = read_token(a, &st.token_fd)) != 0)
 		return rc;
-	return become_privd(&c, token_fd);
+	return become_privd(&c, &st);
 }

@@ -1,6 +1,7 @@
 /*
  * privd_rig.c: see privd_rig.h.
  */
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -111,7 +112,7 @@ rootfs(struct rig *r)
 static void
 configure(struct rig *r)
 {
-	static uint8_t	addr[19] = { 4, 127, 0, 0, 1 };
+	static const uint8_t kinds[] = { 0, 1 };
 	struct conf	*c = &r->conf;
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 
@@ -131,14 +132,14 @@ configure(struct rig *r)
 	c->uid_stored = c->gid_stored = 64002;
 	c->uid_apid = c->gid_apid = 64003;
 	c->disk_floor = 1;
-	c->listen_addr.data = addr;	/* port 0: any */
-	c->listen_addr.len = sizeof(addr);
+	c->listener_kinds.data = kinds;
+	c->listener_kinds.len = sizeof(kinds);
+	c->notify_fd = PRIVD_FD_LISTENER + 2;
+	c->ready_fd = PRIVD_FD_LISTENER + 3;
 	r->notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	(void)str_copy(un.sun_path, at(r, "notify"), sizeof(un.sun_path));
 	ck_assert_int_eq(bind(r->notify, (struct sockaddr *)&un, sizeof(un)),
 	    0);
-	c->notify_socket.data = (const uint8_t *)xstrdup(un.sun_path);
-	c->notify_socket.len = strlen(un.sun_path);
 }
 
 void
@@ -297,22 +298,64 @@ sealed(const void *data, size_t len)
 	return fd;
 }
 
+/* A socket bound (or connected) to a path of the rig, or any TCP port. */
+static int
+sock_at(struct rig *r, int type, const char *name)
+{
+	struct sockaddr_un	un = { .sun_family = AF_UNIX };
+	int			fd, rc;
+
+	if (name == NULL)	/* unbound: listen(2) takes a port */
+		return (fd = socket(AF_INET, type, 0)) != -1 &&
+		    listen(fd, 16) == 0 ? fd : -1;
+	(void)str_copy(un.sun_path, at(r, name), sizeof(un.sun_path));
+	if ((fd = socket(AF_UNIX, type, 0)) == -1)
+		return -1;
+	if (type == SOCK_DGRAM)
+		rc = connect(fd, (struct sockaddr *)&un, sizeof(un));
+	else {
+		(void)mkdir(at(r, "run"), 0755);	/* there already */
+		(void)unlink(un.sun_path);		/* an earlier one's */
+		rc = bind(fd, (struct sockaddr *)&un, sizeof(un));
+		if (rc == 0)
+			rc = listen(fd, 16);
+	}
+	return rc == 0 ? fd : -1;
+}
+
+/* As `workbox serve' does: enum privd_fd. */
 static void
 privd_exec(struct rig *r, int conf, int token, int ready)
 {
-	char	*argv[] = { WB_TOP_BUILDDIR "/privd/privd", NULL };
-	char	*envp[] = { NULL };
-	int	 log = open(at(r, "log"), O_WRONLY | O_CREAT | O_APPEND, 0644);
-	int	 null = open("/dev/null", O_RDWR);
+	char		*argv[] = { WB_TOP_BUILDDIR "/privd/privd", NULL };
+	char		*envp[] = { NULL };
+	struct flock	 fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int		 log = open(at(r, "log"), O_WRONLY | O_CREAT |
+			    O_APPEND, 0644);
+	int		 null = open("/dev/null", O_RDWR);
+	int		 rw = open(at(r, "lock"), O_RDWR | O_CREAT, 0600);
+	int		 fd[] = { conf, token,
+			    open(r->dir, O_RDONLY | O_DIRECTORY),
+			    open(at(r, "lock"), O_RDONLY), rw,
+			    sock_at(r, SOCK_STREAM, NULL),
+			    sock_at(r, SOCK_STREAM, "run/api.sock"),
+			    sock_at(r, SOCK_DGRAM, "notify"), ready };
+	const int	 n = (int)(sizeof(fd) / sizeof(fd[0]));
+	int		 i;
 
-	conf = fcntl(conf, F_DUPFD, 50);
-	token = fcntl(token, F_DUPFD, 50);
-	ready = fcntl(ready, F_DUPFD, 50);
-	if (dup2(null, 0) == -1 || dup2(null, 1) == -1 || dup2(log, 2) == -1 ||
-	    dup2(conf, 3) == -1 || dup2(token, 4) == -1 ||
-	    dup2(ready, 5) == -1)
+	if (dup2(null, 0) == -1 || dup2(null, 1) == -1 || dup2(log, 2) == -1)
 		_exit(9);
-	(void)syscall(SYS_close_range, 6, ~0U, 0);
+	for (i = 0; i < n; i++)
+		if ((fd[i] = fcntl(fd[i], F_DUPFD, 50)) == -1)
+			_exit(9);
+	for (i = 0; i < n; i++)
+		if (dup2(fd[i], 3 + i) == -1)
+			_exit(9);
+	(void)syscall(SYS_close_range, 3 + n, ~0U, 0);
+	/* the fakes of an earlier one end by themselves */
+	if (fcntl(PRIVD_FD_HELD, F_SETLK, &fl) == -1 ||
+	    flock(PRIVD_FD_LOCK, LOCK_EX) == -1)
+		_exit(9);
 	(void)execve(argv[0], argv, envp);
 	_exit(9);
 }
@@ -322,8 +365,8 @@ rig_privd(struct rig *r)
 {
 	int	p[2], conf, token;
 
+	rig_hangup(r);
 	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
-	r->conf.ready_fd = 5;
 	ck_assert_int_ne(conf = conf_seal(&r->conf), -1);
 	token = sealed("0123456789abcdef0123456789abcdef", 32);
 	ck_assert_int_ne(r->pid = fork(), -1);

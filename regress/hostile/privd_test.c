@@ -126,7 +126,6 @@ START_TEST(start_order)
 	struct msg_daemon_ready	ready = { .version = "fake" };
 	struct msg		m;
 	char			buf[64];
-	struct stat		st;
 
 	rig_privd(&r);
 	rig_set(&r);
@@ -156,23 +155,6 @@ START_TEST(start_order)
 	ck_assert_mem_eq(buf, "READY=1", 7);
 	ck_assert_int_eq(read(r.ready, buf, sizeof(buf)), 1);
 	ck_assert_int_eq(buf[0], '\n');
-	ck_assert_int_eq(lstat(r.conf.socket, &st), 0);
-	ck_assert_int_eq(st.st_mode & 07777, 0660);
-}
-END_TEST
-
-START_TEST(second_is_refused)
-{
-	struct rig	two;
-
-	rig_start(&r);
-	two = r;
-	rig_privd(&two);
-	ck_assert_int_eq(WEXITSTATUS(rig_wait(&two)), 1);
-	ck_assert(rig_logged(&r, "is in use by another server, process "));
-	fd_close(&two.ready);
-	r.ready = -1;
-	ck_assert_int_eq(kill(r.pid, 0), 0);
 }
 END_TEST
 
@@ -1111,7 +1093,6 @@ main(void)
 	tcase_add_checked_fixture(set, setup, teardown);
 	tcase_set_timeout(set, 240);
 	tcase_add_test(set, start_order);
-	tcase_add_test(set, second_is_refused);
 	tcase_add_test(set, fence);
 	tcase_add_loop_test(set, forbidden_call, 0, NFORBIDDEN);
 	tcase_add_loop_test(set, all_for_one, 0, 2 * R_N);

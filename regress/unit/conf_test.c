@@ -5,6 +5,8 @@
  * defaults, or the line that refuses it.  With WB_GOLDEN=write the .ok files
  * are written anew (and to be read by a person before they are committed).
  */
+#include <netinet/in.h>
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,24 +194,29 @@ START_TEST(sealed)
 }
 END_TEST
 
-START_TEST(listen_bytes)
+START_TEST(listen_address)
 {
-	static const uint8_t	four[19] = { 4, 127, 0, 0, 1, 0, 0, 0, 0, 0,
-	    0, 0, 0, 0, 0, 0, 0, 0x22, 0x56 };
-	static const uint8_t	six[19] = { 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	    0, 0, 0, 0, 0, 1, 0xff, 0xff };
-	uint8_t			got[19];
+	static const struct in6_addr	loop6 = IN6ADDR_LOOPBACK_INIT;
+	struct sockaddr_storage		got;
+	struct sockaddr_in		in4;
+	struct sockaddr_in6		in6;
 
-	ck_assert_int_eq(config_listen("127.0.0.1:8790", got), 0);
-	ck_assert_mem_eq(got, four, 19);
-	ck_assert_int_eq(config_listen("[::1]:65535", got), 0);
-	ck_assert_mem_eq(got, six, 19);
-	ck_assert_int_eq(config_listen("[::1]", got), -1);
-	ck_assert_int_eq(config_listen("127.0.0.1", got), -1);
-	ck_assert_int_eq(config_listen(":80", got), -1);
-	ck_assert_int_eq(config_listen("127.0.0.1:65536", got), -1);
-	ck_assert_int_eq(config_listen("127.0.0.1:080x", got), -1);
-	ck_assert_int_eq(config_listen("", got), -1);
+	ck_assert_int_eq(config_listen("127.0.0.1:8790", &got), 0);
+	memcpy(&in4, &got, sizeof in4);
+	ck_assert_int_eq(in4.sin_family, AF_INET);
+	ck_assert_uint_eq(ntohl(in4.sin_addr.s_addr), INADDR_LOOPBACK);
+	ck_assert_uint_eq(ntohs(in4.sin_port), 8790);
+	ck_assert_int_eq(config_listen("[::1]:65535", &got), 0);
+	memcpy(&in6, &got, sizeof in6);
+	ck_assert_int_eq(in6.sin6_family, AF_INET6);
+	ck_assert_mem_eq(&in6.sin6_addr, &loop6, 16);
+	ck_assert_uint_eq(ntohs(in6.sin6_port), 65535);
+	ck_assert_int_eq(config_listen("[::1]", &got), -1);
+	ck_assert_int_eq(config_listen("127.0.0.1", &got), -1);
+	ck_assert_int_eq(config_listen(":80", &got), -1);
+	ck_assert_int_eq(config_listen("127.0.0.1:65536", &got), -1);
+	ck_assert_int_eq(config_listen("127.0.0.1:080x", &got), -1);
+	ck_assert_int_eq(config_listen("", &got), -1);
 }
 END_TEST
 
@@ -224,7 +231,7 @@ main(void)
 	tcase_add_test(tc, golden);
 	tcase_add_test(tc, sample);
 	tcase_add_test(tc, sealed);
-	tcase_add_test(tc, listen_bytes);
+	tcase_add_test(tc, listen_address);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_NORMAL);

@@ -1,0 +1,376 @@
+/*
+ * start: opens what privd needs before it has a peer and puts each
+ * descriptor in its place: the state directory with its locks, the listening
+ * sockets, those who are told that we are ready.
+ *
+ * Must never: read from a socket; take a lock before its descriptor is in its
+ * place (closing any other descriptor of the file gives up a POSIX lock).
+ *
+ * The locks.  STATE/lock carries two, which do not see each other: a POSIX
+ * lock, held by privd alone (it stays over our exec), says that a server runs
+ * here; a BSD lock, on a descriptor that every process of ours inherits (and
+ * a box's pid 1 drops by its exec), says that something of the set is still
+ * there.  Whoever gets the first may end the holders of the second: they are
+ * orphans of a privd that was killed, and would go on making or removing
+ * boxes that the next one is about to look at.
+ */
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host.h"
+#include "ulid.h"
+#include "xmalloc.h"
+
+#define HIGH_FD		32	/* all places are below */
+#define ORPHANS_MS	10000	/* until the orphans are gone */
+#define BACKLOG		1024
+
+/* ---- places ------------------------------------------------------------ */
+
+static int	next;		/* the next place */
+
+/* Fills 0, 1 and all places: what is opened from now on lies above. */
+static int
+places(struct start *st)
+{
+	int	fd, i;
+
+	if ((st->token_fd = fcntl(st->token_fd, F_DUPFD_CLOEXEC, HIGH_FD)) ==
+	    -1 || (st->ready_fd != -1 && (st->ready_fd = fcntl(st->ready_fd,
+	    F_DUPFD_CLOEXEC, HIGH_FD)) == -1) ||
+	    (fd = open("/dev/null", O_RDWR)) == -1)
+		return fail_errno("arrange descriptors");
+	for (i = 0; i < HIGH_FD; i++)
+		if (i != 2 && i != fd && dup2(fd, i) == -1)
+			return fail_errno("arrange descriptors");
+	next = PRIVD_FD_TOKEN;
+	return 0;
+}
+
+/* Takes fd, or tells what could not be opened. */
+static int
+place(int fd, const char *what)
+{
+	if (fd == -1 || dup2(fd, next) == -1)
+		return fail_errno("%s", what);
+	fd_close(&fd);
+	next++;
+	return 0;
+}
+
+/* A few descriptors for each box, and those of the set. */
+static int
+limits(const struct conf *c)
+{
+	struct rlimit	rl;
+	rlim_t		want = 256 + 6 * c->max_boxes;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
+		return fail_errno("limit of open files");
+	if (rl.rlim_max < want)
+		rl.rlim_max = want;
+	rl.rlim_cur = rl.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
+		return fail_errno("max-boxes = %llu needs a limit of %llu "
+		    "open files", (unsigned long long)c->max_boxes,
+		    (unsigned long long)want);
+	return 0;
+}
+
+/* ---- the state directory ----------------------------------------------- */
+
+/* Whether a descriptor of process pid is the file st. */
+static int
+holds(int proc, const char *pid, const struct stat *st)
+{
+	auto_free char	*path = xasprintf("%s/fd", pid);
+	struct dirent	*e;
+	struct stat	 s;
+	DIR		*d;
+	int		 fd, yes = 0;
+
+	if ((fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) ==
+	    -1 || (d = fdopendir(fd)) == NULL)
+		return 0;		/* it has ended */
+	while (!yes && (e = readdir(d)) != NULL)
+		yes = e->d_name[0] != '.' &&
+		    fstatat(fd, e->d_name, &s, 0) == 0 &&
+		    s.st_dev == st->st_dev && s.st_ino == st->st_ino;
+	(void)closedir(d);		/* read only */
+	return yes;
+}
+
+/* Ends a process that holds the lock and waits for it. */
+static void
+orphan_kill(int proc, const char *name, const struct stat *st, int ms)
+{
+	auto_close int	pidfd = -1;
+	struct pollfd	p = { .events = POLLIN };
+	long		pid = strtol(name, NULL, 10);
+
+	if (pid <= 0 || pid == getpid() || !holds(proc, name, st))
+		return;
+	pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	if (pidfd == -1 || !holds(proc, name, st))
+		return;
+	note("end process %ld of an earlier server", pid);
+	(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	p.fd = pidfd;
+	(void)poll(&p, 1, ms);		/* the lock tells whether it went */
+}
+
+static int
+orphans_end(const struct stat *st)
+{
+	uint64_t	 now = mono_ms(), until = now + ORPHANS_MS;
+	struct dirent	*e;
+	DIR		*d;
+
+	while (flock(PRIVD_FD_LOCK, LOCK_EX | LOCK_NB) == -1) {
+		if (errno != EWOULDBLOCK || now >= until)
+			return fail_errno("processes of an earlier server "
+			    "do not end");
+		if ((d = opendir("/proc")) == NULL)
+			return fail_errno("/proc");
+		while ((e = readdir(d)) != NULL && (now = mono_ms()) < until)
+			orphan_kill(dirfd(d), e->d_name, st,
+			    (int)(until - now));
+		(void)closedir(d);	/* read only */
+	}
+	return 0;
+}
+
+static int
+take_locks(const char *dir)
+{
+	struct flock	fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct stat	st;
+	int		rw, rc;
+
+	rw = openat(PRIVD_FD_STATE, "lock", O_RDWR | O_CREAT | O_NOFOLLOW |
+	    O_CLOEXEC, 0600);
+	if (rw == -1)
+		return fail_errno("%s/lock", dir);
+	if ((rc = place(openat(PRIVD_FD_STATE, "lock", O_RDONLY | O_NOFOLLOW |
+	    O_CLOEXEC), "lock")) != 0 || (rc = place(rw, "lock")) != 0)
+		return rc;
+	if (fcntl(PRIVD_FD_HELD, F_SETLK, &fl) == -1) {
+		if (fcntl(PRIVD_FD_HELD, F_GETLK, &fl) == 0 &&
+		    fl.l_type != F_UNLCK)
+			return fail("state directory %s is in use by another "
+			    "server, process %ld", dir, (long)fl.l_pid);
+		return fail_errno("%s/lock", dir);
+	}
+	if (fstat(PRIVD_FD_LOCK, &st) == -1)
+		return fail_errno("%s/lock", dir);
+	return orphans_end(&st);
+}
+
+/* stored's own directory, which it can not make for itself. */
+static int
+make_db(const struct conf *c)
+{
+	if (mkdirat(PRIVD_FD_STATE, "db", 0700) == 0) {
+		if (fchownat(PRIVD_FD_STATE, "db", (uid_t)c->uid_stored,
+		    (gid_t)c->gid_stored, AT_SYMLINK_NOFOLLOW) == -1)
+			return fail_errno("owner of %s/db", c->state_dir);
+	} else if (errno != EEXIST)
+		return fail_errno("%s/db", c->state_dir);
+	return 0;
+}
+
+static int
+take_state(const struct conf *c)
+{
+	const char	*dir = c->state_dir;
+	struct stat	 st;
+	int		 rc;
+
+	if (mkdir(dir, 0755) == -1 && errno != EEXIST)
+		return fail_errno("state directory %s", dir);
+	if ((rc = place(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir)) !=
+	    0)
+		return rc;
+	if (fstat(PRIVD_FD_STATE, &st) == -1 || st.st_uid != 0 ||
+	    (st.st_mode & 022) != 0)
+		return fail("state directory %s: expected a directory that "
+		    "only root can write", dir);
+	return (rc = take_locks(dir)) != 0 ? rc : make_db(c);
+}
+
+/* ---- sockets ----------------------------------------------------------- */
+
+static uint8_t	kinds[LISTEN_MAX + 1];
+
+static int
+add_listener(struct conf *c, int fd, unsigned int kind, const char *addr)
+{
+	kinds[c->listener_kinds.len++] = (uint8_t)kind;
+	c->listener_kinds.data = kinds;
+	return place(fd, addr);
+}
+
+static int
+listen_tcp(struct conf *c, const char *addr)
+{
+	auto_close int		fd = -1;
+	struct sockaddr_storage	sa = { 0 };
+	socklen_t		len = sizeof(struct sockaddr_in6);
+	int			on = 1;
+
+	(void)config_listen(addr, &sa);	/* has been looked at */
+	if (sa.ss_family == AF_INET)
+		len = sizeof(struct sockaddr_in);
+	fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+	    0);
+	if (fd == -1 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on,
+	    sizeof on) == -1 || (sa.ss_family == AF_INET6 && setsockopt(fd,
+	    IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == -1) ||
+	    bind(fd, (struct sockaddr *)&sa, len) == -1 ||
+	    listen(fd, BACKLOG) == -1)
+		return fail_errno("listen on %s", addr);
+	return add_listener(c, steal_fd(&fd), 0, addr);
+}
+
+/* Removes a socket on which nobody listens; a live one is an error. */
+static int
+remove_stale(const struct sockaddr_un *un)
+{
+	auto_close int	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK |
+	    SOCK_CLOEXEC, 0);
+	struct stat	st;
+
+	if (lstat(un->sun_path, &st) == -1)
+		return errno == ENOENT ? 0 : fail_errno("%s", un->sun_path);
+	if (fd == -1)
+		return fail_errno("socket");
+	if (!S_ISSOCK(st.st_mode))
+		return fail("%s is in the way: not a socket", un->sun_path);
+	if (connect(fd, (const struct sockaddr *)un, sizeof *un) == 0 ||
+	    errno != ECONNREFUSED)
+		return fail("listen on %s: somebody else does", un->sun_path);
+	return unlink(un->sun_path) == 0 ? 0 :
+	    fail_errno("remove stale %s", un->sun_path);
+}
+
+static int
+listen_unix(struct conf *c, gid_t gid)
+{
+	auto_close int		 fd = -1;
+	struct sockaddr_un	 un = { .sun_family = AF_UNIX };
+	char			*slash;
+	int			 rc;
+
+	if (str_copy(un.sun_path, c->socket, sizeof un.sun_path) == -1 ||
+	    (slash = strrchr(un.sun_path, '/')) == NULL)
+		return fail("%s: not a path for a socket", c->socket);
+	if (slash != un.sun_path) {
+		*slash = '\0';		/* /run is empty after a boot */
+		if (mkdir(un.sun_path, 0755) == -1 && errno != EEXIST)
+			return fail_errno("%s", un.sun_path);
+		*slash = '/';
+	}
+	if ((rc = remove_stale(&un)) != 0)
+		return rc;
+	(void)umask(0177);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd == -1 || bind(fd, (struct sockaddr *)&un, sizeof un) == -1 ||
+	    chown(un.sun_path, 0, gid) == -1 ||
+	    chmod(un.sun_path, 0660) == -1 || listen(fd, BACKLOG) == -1)
+		return fail_errno("listen on %s", un.sun_path);
+	return add_listener(c, steal_fd(&fd), 1, un.sun_path);
+}
+
+static int
+listeners(struct conf *c, const struct start *st)
+{
+	size_t	i;
+	int	rc = 0;
+
+	for (i = 0; rc == 0 && i < st->naddr; i++)
+		rc = listen_tcp(c, st->addr[i]);
+	if (rc == 0 && strcmp(c->socket, "none") != 0)
+		rc = listen_unix(c, st->gid_socket);
+	return rc;
+}
+
+/* ---- readiness --------------------------------------------------------- */
+
+/* NOTIFY_SOCKET as sd_notify(3) has it; one that is not there is no fault. */
+static int
+notify(struct conf *c)
+{
+	auto_close int		 fd = -1;
+	const char		*s = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un	 un = { .sun_family = AF_UNIX };
+	size_t			 n;
+
+	if (s == NULL || *s == '\0')
+		return 0;
+	if ((*s != '/' && *s != '@') ||
+	    str_copy(un.sun_path, s, sizeof un.sun_path) == -1)
+		return fail("NOTIFY_SOCKET: expected a path of at most %zu "
+		    "bytes", sizeof un.sun_path - 1);
+	n = strlen(s);
+	if (*s == '@')
+		un.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd == -1 || connect(fd, (struct sockaddr *)&un,
+	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) == -1) {
+		(void)fail_errno("connect to NOTIFY_SOCKET");
+		return 0;
+	}
+	c->notify_fd = (uint64_t)next;
+	return place(steal_fd(&fd), "NOTIFY_SOCKET");
+}
+
+static int
+ready(struct conf *c, int fd)
+{
+	if (fd == -1)
+		return 0;
+	c->ready_fd = (uint64_t)next;
+	return place(fd, "ready descriptor");
+}
+
+/* ---- all of it --------------------------------------------------------- */
+
+static int
+seal(const struct conf *c)
+{
+	auto_close int	fd = conf_seal(c);
+
+	if (fd == -1)
+		return fail_errno("seal the configuration: %s", wire_error());
+	if (dup2(fd, PRIVD_FD_CONF) == -1 ||
+	    close_range((unsigned int)next, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
+		return fail_errno("arrange descriptors");
+	return 0;
+}
+
+int
+start(struct conf *c, struct start *st)
+{
+	int	rc;
+
+	if ((rc = limits(c)) != 0 || (rc = places(st)) != 0 ||
+	    (rc = place(st->token_fd, "key")) != 0 ||
+	    (rc = take_state(c)) != 0 || (rc = listeners(c, st)) != 0 ||
+	    (rc = notify(c)) != 0 || (rc = ready(c, st->ready_fd)) != 0)
+		return rc;
+	return seal(c);
+}
