@@ -21,6 +21,13 @@
 #define ROWS_PAGE	128	/* sessions in one answer */
 #define ROW_MAX		480	/* bytes of one, encoded */
 
+/* What is told at the first go; read before it is asked for. */
+struct told {
+	struct row_facts	 facts;	/* mounts borrows from below */
+	char			 mounts[FACTS_MOUNTS];
+};
+static struct told	*told;	/* owned; NULL: to be read */
+
 /* Without a branch that depends on where they differ. */
 static int
 secret_equal(const uint8_t *a, const uint8_t *b, size_t len)
@@ -31,6 +38,20 @@ secret_equal(const uint8_t *a, const uint8_t *b, size_t len)
 	for (i = 0; i < len; i++)
 		d |= a[i] ^ b[i];
 	return d == 0;
+}
+
+/* NULL with errno; the caller's to free. */
+static struct told *
+facts_now(void)
+{
+	auto_close int	 proc = -1;
+	struct told	*t = malloc(sizeof(*t));
+
+	if (t != NULL && (proc = open("/proc/self", O_PATH | O_DIRECTORY |
+	    O_CLOEXEC)) != -1 && facts_read(proc, t->mounts, &t->facts) == 0)
+		return t;
+	free(t);
+	return NULL;
 }
 
 static void
@@ -67,8 +88,13 @@ on_runner_hello(struct peer *p, const struct msg *m)
 	(void)str_copy(answer.version, PACKAGE_VERSION,
 	    sizeof(answer.version));		/* fits */
 	peer_send(p, MSG_RUNNER_NONCE, m->rid, &answer);
-	runner.nonce_given = 1;
 	explicit_bzero(runner.nonce, sizeof(runner.nonce));
+	if (runner.nonce_given)
+		return;
+	runner.nonce_given = 1;
+	/* while the nonce is on its way: nothing of the box can change yet */
+	runner_prepare();
+	told = facts_now();
 }
 
 /* The box may run things from here on. */
@@ -87,14 +113,10 @@ static void
 on_runner_go(struct peer *p, const struct msg *m)
 {
 	struct msg_runner_facts	 answer = { 0 };
-	struct row_facts	 facts;
-	auto_close int		 proc = -1;
-	auto_free char		*buf = NULL;
+	auto_free struct told	*t = steal_ptr(&told);
 	char			**env;
 
-	if ((env = wire_list_argv(&m->body.runner_go.env)) == NULL ||
-	    (buf = malloc(FACTS_MOUNTS)) == NULL) {
-		free(env);
+	if ((env = wire_list_argv(&m->body.runner_go.env)) == NULL) {
 		peer_error(p, m->rid, CODE_INTERNAL, "out of memory");
 		return;
 	}
@@ -107,13 +129,12 @@ on_runner_go(struct peer *p, const struct msg *m)
 	if (runner.gone)
 		free(runner.env);
 	runner.env = env;
-	if ((proc = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC)) ==
-	    -1 || facts_read(proc, buf, &facts) == -1) {
+	if (t == NULL && (t = facts_now()) == NULL) {
 		peer_error(p, m->rid, CODE_INTERNAL, "read facts: %s",
 		    strerror(errno));
 		return;
 	}
-	facts_put(&answer, &facts);
+	facts_put(&answer, &t->facts);
 	peer_send(p, MSG_RUNNER_FACTS, m->rid, &answer);
 	p->ch.state = S_RUN;
 	if (!runner.gone)

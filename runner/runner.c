@@ -34,6 +34,7 @@
 #define RING_MIN	(512UL * 1024)
 
 static char	*no_env[] = { NULL };
+static uint64_t	 cgroup_v1;		/* trees of that kind */
 
 struct runner	runner = { .env = no_env };
 
@@ -94,7 +95,7 @@ die(const char *fmt, ...)
 }
 
 /* Who we are, out of the sealed memfd, which is closed behind us. */
-static uint64_t
+static void
 read_boot(void)
 {
 	struct row_boot	b;
@@ -121,7 +122,7 @@ read_boot(void)
 	    b.ring_bytes < RING_MIN ? RING_MIN : (size_t)b.ring_bytes);
 	explicit_bzero(buf, sizeof(buf));
 	(void)close(BOXFD_BOOT);
-	return b.cgroup_v1;
+	cgroup_v1 = b.cgroup_v1;
 }
 
 /* What privd left must not show in a session, nor what we need ourselves. */
@@ -161,11 +162,21 @@ set_signals(void)
 	(void)sigaction(SIGPIPE, &ign, NULL);
 }
 
+void
+runner_prepare(void)
+{
+	set_limits();
+	set_signals();
+	if (cgroup_init(cgroup_v1) == -1)
+		die("open cgroups");
+	if (spawn_init() == -1)
+		die("second thread");
+}
+
+/* Up to the first answer each step is one that somebody waits for. */
 int
 main(void)
 {
-	uint64_t	v1;
-
 	/* whatever fs.suid_dumpable says of a file that nobody may read */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1)
 		die("undumpable");
@@ -173,15 +184,9 @@ main(void)
 	(void)mallopt(M_ARENA_MAX, 1);
 	(void)mallopt(M_TRIM_THRESHOLD, HEAP_TRIM);
 	runner.start_mono = mono_ms();
-	v1 = read_boot();
-	set_limits();
-	set_signals();
-	if (cgroup_init(v1) == -1)
-		die("open cgroups");
+	read_boot();
 	if (reap_init() == -1 || peer_init() == -1)
 		die("watch");
-	if (spawn_init() == -1)
-		die("second thread");
 	for (;;) {
 		loop_run();
 		spawn_follow();

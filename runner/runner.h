@@ -219,7 +219,8 @@ struct spawn {
 
 /*
  * Makes the second thread; 0 or -1 with errno.  Called once, before anything
- * else of the box is there, so that its number is BOX_THREAD.
+ * else of the box is there, so that its number is BOX_THREAD; also from
+ * within the loop.
  */
 int	spawn_init(void);
 int	spawn_env_ok(char **);	/* whether each is KEY=VALUE */
@@ -413,6 +414,11 @@ struct runner {
 };
 extern struct runner	runner;
 
+/*
+ * All that is needed before anything may run, and not before the host is
+ * answered: once, while it consumes the nonce.  Exits when it cannot be had.
+ */
+void	runner_prepare(void);
 /* A line for launch.log, by stderr or through the host; rate-limited. */
 void	runner_log(const char *, ...) __attribute__((format(printf, 1, 2)));
 
