@@ -51,4 +51,10 @@ for d in stored apid netd; do
 	is "$d: sees no mount of the host" "$(wc -l <"/proc/$p/mountinfo")" 1
 	like "$d: no core file" "$(awk '/^Max core/ { print $5 }' "/proc/$p/limits")" '^0$'
 done
+
+# filters were made when this was built; libseccomp is the build's
+is "readelf tells what is linked" "$(readelf -d "$WB_PREFIX/libexec/workbox/apid" | grep -c libevent)" 1
+for e in "$WB_PREFIX"/bin/workbox "$WB_PREFIX"/libexec/workbox/*; do
+	is "${e##*/}: libseccomp is not linked" "$(readelf -d "$e" | grep -c seccomp)" 0
+done
 box_done

@@ -6,6 +6,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,10 +17,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <sha256.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -463,6 +466,62 @@ next_call(const char **p, char name[64])
 	}
 	return -1;
 }
+
+/* The host's number of a process; -1 once it has ended. */
+static pid_t
+pid_of(int pidfd)
+{
+	char	 path[64], line[256];
+	int	 pid = -1;
+	FILE	*f;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	ck_assert_ptr_ne(f = fopen(path, "re"), NULL);
+	while (fgets(line, sizeof(line), f) != NULL)
+		(void)sscanf(line, "Pid: %d", &pid);
+	(void)fclose(f);
+	return pid;
+}
+
+/* What the kernel holds of a box is what was built in, nothing else. */
+START_TEST(test_filter_hash)
+{
+	static struct sock_filter	 prog[4096];
+	char				 hex[SHA256_DIGEST_STRING_LENGTH];
+	struct tbox			 b;
+	SHA2_CTX			 sha;
+	unsigned long			 i;
+	pid_t				 pid;
+	long				 n;
+	int				 st;
+
+	box_up(&b, 2);
+	pid = pid_of(b.run.pidfd);
+	ck_assert_int_eq(ptrace(PTRACE_SEIZE, pid, 0, 0), 0);
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, pid, 0, 0), 0);
+	ck_assert_int_eq(waitpid(pid, &st, __WALL), pid);
+	SHA256Init(&sha);
+	for (i = 0; i < BOX_FILTERS; i++) {
+		n = ptrace(PTRACE_SECCOMP_GET_FILTER, pid, i, NULL);
+		if (n == -1 && errno == EIO) {
+			printf("skipped: this kernel tells no filter\n");
+			box_down(&b);
+			return;
+		}
+		ck_assert_int_gt(n, 0);
+		ck_assert_int_le(n, 4096);
+		ck_assert_int_eq(ptrace(PTRACE_SECCOMP_GET_FILTER, pid, i,
+		    prog), n);
+		SHA256Update(&sha, (const uint8_t *)prog, (size_t)n *
+		    sizeof(prog[0]));
+	}
+	ck_assert_int_eq(ptrace(PTRACE_SECCOMP_GET_FILTER, pid, i, NULL), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(ptrace(PTRACE_DETACH, pid, 0, 0), 0);
+	ck_assert_str_eq(SHA256End(&sha, hex), filter_hash());
+	box_down(&b);
+}
+END_TEST
 
 START_TEST(test_refused_calls)
 {
@@ -944,6 +1003,7 @@ main(void)
 	tcase_add_test(t, test_nothing_of_the_host);
 	tcase_add_test(t, test_dotdot_control);
 	tcase_add_test(t, test_files);
+	tcase_add_test(t, test_filter_hash);
 	tcase_add_test(t, test_refused_calls);
 	tcase_add_test(t, test_allowed_calls);
 	tcase_add_test(t, test_arguments);
