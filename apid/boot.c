@@ -10,7 +10,8 @@
  *   ATTACH  privd connects to the box's control socket		-> HELLO
  *   HELLO   host token to the runner, its nonce back		-> NONCE
  *   NONCE   privd consumes the nonce and opens the network	-> GO
- *   GO      the runner tells its facts, privd the host's	-> SETTLE
+ *   GO      the runner tells its facts, privd the host's (asked in NONCE
+ *	    already: they are read while the network is opened)	-> SETTLE
  *   SETTLE  READY is written (stored, durable)			-> done
  *
  * A box that runs already begins at ATTACH, has no nonce to give any more
@@ -60,7 +61,7 @@ struct boot {
 	enum wb_code		 row_code, made_code;
 	char			 made_detail[256];
 
-	int			 runner_told, host_told;
+	int			 runner_told, host_told, host_asked;
 	struct msg_runner_facts	 runner;	/* mounts owned */
 	struct msg_box_facts_are host;		/* mounts owned */
 
@@ -428,6 +429,10 @@ boot_host_facts(void *arg, const struct msg *m)
 {
 	struct boot	*o = arg;
 
+	if (o->step == B_NONCE) {	/* of the network as it was before */
+		o->host_asked = 0;
+		return;
+	}
 	if (m->row->type == MSG_ERROR) {
 		boot_fail(o, CODE_CREATE_FAILED, m->body.error.detail);
 		return;
@@ -438,20 +443,28 @@ boot_host_facts(void *arg, const struct msg *m)
 	boot_compare(o);
 }
 
-/* Both are asked at once: what one says does not hang on the other. */
+static void
+boot_host_ask(struct boot *o)
+{
+	struct msg_box_facts	 m = { 0 };
+
+	o->host_asked = 1;
+	(void)str_copy(m.id, o->box->id, sizeof(m.id));
+	peer_ask(env.privd, MSG_BOX_FACTS, &m, T_PRIVD, boot_host_facts, o);
+}
+
+/* What one of the two says does not hang on the other. */
 static void
 boot_go(struct boot *o)
 {
 	struct msg_runner_go	 go = { .env = o->box->env };
-	struct msg_box_facts	 facts = { 0 };
 	struct box		*b = o->box;
 
 	o->step = B_GO;
 	peer_state(b->runner, S_GO);
 	peer_ask(b->runner, MSG_RUNNER_GO, &go, T_BOOT, boot_runner_facts, o);
-	(void)str_copy(facts.id, b->id, sizeof(facts.id));
-	peer_ask(env.privd, MSG_BOX_FACTS, &facts, T_PRIVD, boot_host_facts,
-	    o);
+	if (!o->host_asked)
+		boot_host_ask(o);
 }
 
 /* ---- HELLO and NONCE ---------------------------------------------- */
@@ -503,6 +516,7 @@ boot_nonce(void *arg, const struct msg *m)
 	(void)str_copy(n.id, b->id, sizeof(n.id));
 	n.nonce = m->body.runner_nonce.nonce;
 	peer_ask(env.privd, MSG_BOX_NONCE, &n, T_PRIVD, boot_consumed, o);
+	boot_host_ask(o);	/* good when it is answered after that */
 }
 
 /* ---- ATTACH ------------------------------------------------------- */

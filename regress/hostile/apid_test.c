@@ -389,6 +389,20 @@ START_TEST(failed_create)
 }
 END_TEST
 
+/* Facts that were read before the network was open are no proof. */
+START_TEST(facts_first)
+{
+	auto_free char	*a = NULL;
+
+	ck_assert_int_eq(create("facts-first-1", NULL), 201);
+	ck_assert_int_eq(world_box(&w, "facts-first-1")->asked_facts, 2);
+	ck_assert_int_eq(on("GET", "facts-first-1", "/proof", NULL, &a), 200);
+	ck_has(a, "\"ruleset\",\"asked\":null,\"host\":\"absent\"");
+	ck_assert_int_eq(create("good-1", NULL), 201);
+	ck_assert_int_eq(world_box(&w, "good-1")->asked_facts, 1);
+}
+END_TEST
+
 /* What privd made meanwhile goes again, without a word to stored. */
 static int
 unmade(void)
@@ -696,6 +710,7 @@ main(void)
 	tcase_add_test(t, early);
 	tcase_add_test(t, collected);
 	tcase_add_test(t, disk_full);
+	tcase_add_test(t, facts_first);
 	tcase_add_test(t, command_missing);
 	tcase_add_test(t, kill_fails);
 	tcase_add_test(t, died);

@@ -440,7 +440,7 @@ privd_attach(const struct msg *m, struct world_box *b)
 }
 
 static void
-privd_facts(const struct msg *m, const struct world_box *b)
+privd_facts(const struct msg *m, struct world_box *b)
 {
 	struct msg_box_facts_are	f = { .ruleset = "absent",
 	    .cgroup = "/wb/x", .runtime = "00", .host_pid = 4711 };
@@ -449,7 +449,13 @@ privd_facts(const struct msg *m, const struct world_box *b)
 	f.memory_bytes = w.row[idx(b)].memory_bytes;
 	if (act_of(b->name) == ACT_HOST)
 		(void)str_copy(f.verdict, "cap_bnd", sizeof(f.verdict));
+	b->asked_facts++;
+	if (b->nonce_rid != 0)
+		(void)str_copy(f.ruleset, "sealed", sizeof(f.ruleset));
 	(void)chan_send(&w.privd, MSG_BOX_FACTS_ARE, m->rid, &f, -1);
+	if (b->nonce_rid != 0)
+		(void)chan_ok(&w.privd, b->nonce_rid);
+	b->nonce_rid = 0;
 }
 
 static void
@@ -521,6 +527,10 @@ privd_box(const struct msg *m, struct world_box *b)
 			return;
 		}
 		b->nonced = 1;
+		if (act == ACT_FACTS_FIRST) {
+			b->nonce_rid = m->rid;
+			return;
+		}
 		break;
 	case MSG_BOX_FACTS:
 		privd_facts(m, b);

@@ -53,6 +53,7 @@
 	A(SILENT, "silent")		/* never ends a session */ \
 	A(BIG, "big")			/* 3 MiB of output */ \
 	A(MAKE_FAILS, "make-fails")	/* privd cannot make it */ \
+	A(FACTS_FIRST, "facts-first")	/* privd: facts before it has opened */ \
 	A(NO_ROOTFS, "no-rootfs")	/* privd does not know the rootfs */ \
 	A(SHORT_CREATE, "short-create")	/* stored: disk full at the row */ \
 	A(SHORT_READY, "short-ready")	/* stored: disk full at READY */ \
@@ -68,7 +69,9 @@ enum act {
 
 struct world_box {
 	char	 id[27], name[64];
-	int	 created, attached, nonced, quarantined, killed, purged, ended;
+	int	 created, attached, nonced, asked_facts;
+	uint32_t nonce_rid;		/* answered with the first facts */
+	int	 quarantined, killed, purged, ended;
 	char	 field[64];		/* of the quarantine */
 	unsigned state;			/* in stored */
 	char	 reason[128];
