@@ -10,7 +10,9 @@
  *	not durable, applied	answered at once ("accepted")
  *
  * A batch in which nothing is durable stays open for HOLD_MS for more to
- * come, so that a chain of quick steps waits for the disk once.
+ * come, so that a chain of quick steps waits for the disk once: what lies
+ * between the first and the last record of a create costs no commit, and none
+ * is under way when the last one comes, that it would have to wait for.
  *
  * When a commit fails for want of space the transaction is gone: durable
  * jobs are answered DISK_FULL, and what was accepted is kept and applied
@@ -36,7 +38,7 @@
 
 #define BATCH_JOBS	1024
 #define BATCH_BYTES	(4U << 20)
-#define HOLD_MS		4
+#define HOLD_MS		25		/* a create takes 10 to 20 */
 #define RETRY_MS	1000
 #define TELL_MS		10000
 #define STACK_BYTES	(1U << 20)
