@@ -164,6 +164,7 @@ rig_make(struct rig *r)
 		(void)snprintf(path, sizeof(path), "libexec/%s", names[i]);
 		copy(WB_TOP_BUILDDIR "/regress/privd_fake", at(r, path), 0755);
 	}
+	copy(WB_TOP_BUILDDIR "/maker/maker", at(r, "libexec/maker"), 0755);
 	runtime(r);
 	rootfs(r);
 	configure(r);
