@@ -52,6 +52,22 @@ for d in stored apid netd; do
 	like "$d: no core file" "$(awk '/^Max core/ { print $5 }' "/proc/$p/limits")" '^0$'
 done
 
+# root both; what is left of it
+p=$(find_daemon privd | head -n 1)
+like "privd runs" "$p" '^[0-9]+$'
+is "privd: no capability" "$(status "$p" CapPrm) $(status "$p" CapEff) $(status "$p" CapBnd)" \
+    "0000000000000000 0000000000000000 0000000000000000"
+is "privd: no_new_privs and a system-call filter" "$(status "$p" NoNewPrivs) $(status "$p" Seccomp)" "1 2"
+is "privd: an empty root" "$(ls -A "/proc/$p/root/" | wc -l)" 0
+is "privd: sees no mount of the host" "$(wc -l <"/proc/$p/mountinfo")" 1
+p=$(find_daemon maker | head -n 1)
+like "maker runs" "$p" '^[0-9]+$'
+# CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID SETPCAP SYS_CHROOT
+# SYS_PTRACE SYS_ADMIN MKNOD SETFCAP, nothing else
+is "maker: the capabilities of its list" "$(status "$p" CapPrm) $(status "$p" CapBnd)" "00000000882c01fb 00000000882c01fb"
+# a filter would hold for every box and daemon
+is "maker: no_new_privs, no filter" "$(status "$p" NoNewPrivs) $(status "$p" Seccomp)" "1 0"
+
 # filters were made when this was built; libseccomp is the build's
 is "readelf tells what is linked" "$(readelf -d "$WB_PREFIX/libexec/workbox/apid" | grep -c libevent)" 1
 for e in "$WB_PREFIX"/bin/workbox "$WB_PREFIX"/libexec/workbox/*; do
