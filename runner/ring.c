@@ -22,7 +22,7 @@
 #define BLOCK		65536U
 #define EXTENT		16U		/* blocks */
 #define HEAD		sizeof(uint32_t)
-#define ROOM_MIN	4096U		/* less room than this: next block */
+#define ROOM_MIN	256U		/* less room than this: next block */
 #define WARM		2U		/* free blocks whose pages we keep */
 #define STREAM_SHIFT	24
 #define LEN_MASK	0xffffffU
