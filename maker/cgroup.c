@@ -64,8 +64,8 @@ static const struct knob {
 	    "memory.max", "memory.limit_in_bytes" },
 	[SWAP] = { "swap", C_MEMORY, BOX | SESSIONS,
 	    "memory.swap.max", "memory.memsw.limit_in_bytes" },
-	/* Else socket buffers are charged to nobody on v1. */
-	[TCP] = { "socket_memory", C_MEMORY, BOX,
+	/* Else socket buffers are charged to nobody on v1; not inherited. */
+	[TCP] = { "socket_memory", C_MEMORY, BOX | SESSIONS,
 	    NULL, "memory.kmem.tcp.limit_in_bytes" },
 	[CPU] = { "cpu_milli", C_CPU, BOX,
 	    "cpu.max", "cpu.cfs_quota_us" },
@@ -629,6 +629,10 @@ cgroup_enter(struct cgroup *cg, const struct box_limits *l)
 	if (unshare(CLONE_NEWCGROUP) == -1 ||
 	    box_put(cg->box, "runner/cgroup.procs", "0") == -1 ||
 	    enable(cg->box, "cgroup.subtree_control", "box") == -1)
+		return -1;
+	/* memory by session, so that the kernel can end one as a whole */
+	if ((hiers[0].mask & 1 << C_MEMORY) && box_put(cg->box,
+	    "sessions/cgroup.subtree_control", "+memory") == -1)
 		return -1;
 	return knobs_set(hiers, cg->box, "sessions/", SESSIONS, &s);
 }
