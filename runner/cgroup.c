@@ -26,11 +26,11 @@
 static int	 sessions_fd = -1;	/* O_PATH */
 static int	 v1_procs[V1_MAX];	/* cgroup.procs, open for writing */
 static size_t	 v1_n;
-static int	 v1_memory = -1;	/* borrowed: BOXFD_CGROUP1 + n */
-static uint64_t	 v1_oom;		/* oom_kill when last looked at */
-static int	 no_peak, no_events;	/* files that are not there */
+static int	 v1_oom = -1, v1_usage = -1;	/* open for reading */
+static uint64_t	 v1_limit;		/* bytes */
+static int	 no_peak;		/* the file is not there */
 
-static uint64_t	v1_oom_kills(void);
+static int	v1_memory_open(int);
 
 int
 cgroup_init(uint64_t v1)
@@ -50,12 +50,10 @@ cgroup_init(uint64_t v1)
 		    O_WRONLY | O_CLOEXEC);
 		if (v1_procs[i] == -1)
 			return -1;
-		if (faccessat(BOXFD_CGROUP1 + (int)i, "memory.oom_control",
-		    R_OK, 0) == 0)
-			v1_memory = BOXFD_CGROUP1 + (int)i;
+		if (v1_memory_open(BOXFD_CGROUP1 + (int)i) == -1)
+			return -1;
 	}
 	v1_n = (size_t)v1;
-	v1_oom = v1_oom_kills();
 	return 0;
 }
 
@@ -76,10 +74,21 @@ open_file(const char *sid, const char *file, int flags)
 	return openat(sessions_fd, path, flags | O_CLOEXEC);
 }
 
+/* Where the kernel counts memory by session, it ends a session as a whole. */
 int
 cgroup_make(const char *sid)
 {
-	return mkdirat(sessions_fd, sid, 0755);
+	auto_close int	 fd = -1;
+
+	if (mkdirat(sessions_fd, sid, 0755) == -1)
+		return -1;
+	if (cgroup_oom_shared() ||
+	    (fd = open_file(sid, "memory.oom.group", O_WRONLY)) == -1)
+		return 0;
+	if (write(fd, "1", 1) == 1)
+		return 0;
+	(void)cgroup_remove(sid);	/* as if it had not been */
+	return -1;
 }
 
 /* v1 first: it asks that the uid has not changed yet.  In the child. */
@@ -113,9 +122,8 @@ cgroup_kill(const char *sid)
 	return fd != -1 && write(fd, "1", 1) == 1 ? 0 : -1;
 }
 
-/* Calls fn for each process, with a number of the caller's. */
-static uint64_t
-each(const char *sid, void (*fn)(pid_t, int), int arg)
+uint64_t
+cgroup_each(const char *sid, void (*fn)(pid_t, void *), void *arg)
 {
 	auto_close int	 fd = open_file(sid, "cgroup.procs", O_RDONLY);
 	char		 buf[4096];
@@ -137,21 +145,21 @@ each(const char *sid, void (*fn)(pid_t, int), int arg)
 }
 
 static void
-signal_one(pid_t pid, int sig)
+signal_one(pid_t pid, void *sig)
 {
-	(void)kill(pid, sig);		/* it may have gone meanwhile */
+	(void)kill(pid, *(int *)sig);	/* it may have gone meanwhile */
 }
 
 void
 cgroup_signal(const char *sid, int sig)
 {
-	(void)each(sid, signal_one, sig);
+	(void)cgroup_each(sid, signal_one, &sig);
 }
 
 uint64_t
 cgroup_count(const char *sid)
 {
-	return each(sid, NULL, 0);
+	return cgroup_each(sid, NULL, NULL);
 }
 
 /* ---- memory ---------------------------------------------------------- */
@@ -162,7 +170,7 @@ read_text(int fd, char *buf, size_t size)
 {
 	ssize_t	n;
 
-	if (fd == -1 || (n = read(fd, buf, size - 1)) == -1)
+	if (fd == -1 || (n = pread(fd, buf, size - 1, 0)) == -1)
 		return -1;
 	buf[n] = '\0';
 	return 0;
@@ -198,35 +206,79 @@ cgroup_peak(const char *sid)
 	return strtoull(buf, NULL, 10);
 }
 
-static uint64_t
-v1_oom_kills(void)
+/* The v1 directory that counts memory, if it is this one. */
+static int
+v1_memory_open(int dir)
 {
 	auto_close int	 fd = -1;
-	char		 buf[256];
+	char		 buf[32];
 
-	if (v1_memory == -1)
+	if (faccessat(dir, "memory.oom_control", R_OK, 0) == -1)
 		return 0;
-	fd = openat(v1_memory, "memory.oom_control", O_RDONLY | O_CLOEXEC);
-	if (read_text(fd, buf, sizeof(buf)) == -1)
-		return 0;
-	return number_of(buf, "oom_kill");
+	v1_oom = openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	v1_usage = openat(dir, "memory.usage_in_bytes", O_RDONLY | O_CLOEXEC);
+	fd = openat(dir, "memory.limit_in_bytes", O_RDONLY | O_CLOEXEC);
+	if (v1_oom == -1 || v1_usage == -1 ||
+	    read_text(fd, buf, sizeof(buf)) == -1)
+		return -1;
+	v1_limit = strtoull(buf, NULL, 10);
+	return 0;
 }
 
 int
-cgroup_oom(const char *sid, int killed)
+cgroup_oom_shared(void)
+{
+	return v1_oom != -1;
+}
+
+uint64_t
+cgroup_oom_kills(void)
+{
+	char	 buf[256];
+
+	return read_text(v1_oom, buf, sizeof(buf)) == -1 ? 0 :
+	    number_of(buf, "oom_kill");
+}
+
+int
+cgroup_pressed(void)
+{
+	char	 buf[32];
+
+	return read_text(v1_usage, buf, sizeof(buf)) == 0 &&
+	    strtoull(buf, NULL, 10) > v1_limit / 2;
+}
+
+int
+cgroup_oom(const char *sid)
+{
+	auto_close int	 fd = open_file(sid, "memory.events", O_RDONLY);
+	char		 buf[512];
+
+	return read_text(fd, buf, sizeof(buf)) == 0 &&
+	    number_of(buf, "oom_kill") > 0;
+}
+
+uint64_t
+cgroup_stall(const char *sid)
+{
+	auto_close int	 fd = open_file(sid, "memory.pressure", O_RDONLY);
+	char		 buf[256], *p;
+
+	if (read_text(fd, buf, sizeof(buf)) == -1 ||
+	    (p = strstr(buf, "total=")) == NULL)
+		return 0;
+	return strtoull(p + 6, NULL, 10);
+}
+
+uint64_t
+cgroup_score(pid_t pid)
 {
 	auto_close int	 fd = -1;
-	char		 buf[512];
-	uint64_t	 n;
+	char		 buf[32];
 
-	if (!no_events) {
-		fd = open_file(sid, "memory.events", O_RDONLY);
-		no_events = fd == -1 && errno == ENOENT;
-		if (read_text(fd, buf, sizeof(buf)) == 0)
-			return number_of(buf, "oom_kill") > 0;
-	}
-	if (!killed || (n = v1_oom_kills()) == v1_oom)
-		return 0;
-	v1_oom = n;
-	return 1;
+	(void)snprintf(buf, sizeof(buf), "/proc/%ld/oom_score", (long)pid);
+	fd = open(buf, O_RDONLY | O_CLOEXEC);
+	return read_text(fd, buf, sizeof(buf)) == -1 ? 0 :
+	    strtoull(buf, NULL, 10);
 }

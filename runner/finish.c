@@ -184,8 +184,7 @@ session_exited(pid_t pid, int status, const struct rusage *ru)
 		s->signal = (unsigned int)WTERMSIG(status);
 		s->exit_code = 128 + s->signal;
 	}
-	s->oom = (unsigned int)cgroup_oom(s->id, s->signal == SIGKILL &&
-	    !s->killed);
+	oom_exited(s, pid);
 	input_close(s);
 	timer_arm(&s->t_late, LATE_MS);
 	output_leader_gone(s);

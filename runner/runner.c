@@ -169,6 +169,7 @@ runner_prepare(void)
 	set_signals();
 	if (cgroup_init(cgroup_v1) == -1)
 		die("open cgroups");
+	oom_init();
 	if (spawn_init() == -1)
 		die("second thread");
 }

@@ -248,12 +248,29 @@ int	cgroup_kill(const char *sid);
 void	cgroup_signal(const char *sid, int sig);	/* each process */
 uint64_t cgroup_count(const char *sid);	/* processes; 0 when it is gone */
 uint64_t cgroup_peak(const char *sid);	/* bytes; 0: the kernel has none */
+/* Calls fn, if there is one, for each process; returns how many there are. */
+uint64_t cgroup_each(const char *sid, void (*fn)(pid_t, void *), void *arg);
+/* Whether the kernel counts memory of all sessions together (v1). */
+int	cgroup_oom_shared(void);
+uint64_t cgroup_oom_kills(void);	/* of all together */
+int	cgroup_pressed(void);	/* all together: more than half is in use */
+int	cgroup_oom(const char *sid);	/* v2: whether it was ended so */
+/* Microseconds of waiting for memory; 0: the kernel does not count. */
+uint64_t cgroup_stall(const char *sid);
+uint64_t cgroup_score(pid_t);	/* how soon the OOM killer would choose it */
+
+/* ---- oom.c ------------------------------------------------------------ */
+
+struct session;
+
+void	oom_init(void);		/* after cgroup_init() */
+void	oom_watch(void);	/* a session has begun */
+void	oom_forget(const struct session *);	/* it is freed */
 /*
- * Whether the kernel's OOM killer was at work in there.  killed: the leader
- * died of a SIGKILL that we did not send; a v1 kernel counts for all sessions
- * together, and what is new since the last look is then taken to be this.
+ * Its leader, pid, was reaped; signal and killed are set.  Sets oom when the
+ * OOM killer has ended it, and kills what is left of it then.
  */
-int	cgroup_oom(const char *sid, int killed);
+void	oom_exited(struct session *, pid_t pid);
 
 /* ---- reap.c ---------------------------------------------------------- */
 
@@ -324,6 +341,7 @@ struct session {
 	uint64_t		 timeout_ms;
 	uint64_t		 started_ms, ended_ms, started_mono, wall_ms;
 	unsigned int		 exit_code, signal, timed_out, oom;
+	uint64_t		 stall;		/* oom.c's */
 	uint64_t		 left_behind, user_usec, sys_usec, peak_bytes;
 };
 TAILQ_HEAD(sessions, session);

@@ -74,6 +74,7 @@ session_free(struct session *s)
 	spawn_free(s->spawn);
 	if (s->has_cgroup && cgroup_remove(s->id) == -1)
 		finish_stale(s->id);
+	oom_forget(s);
 	TAILQ_REMOVE(&table.all, s, all);
 	free(s);
 }
@@ -382,6 +383,7 @@ session_spawned(struct spawn *sp)
 	spawn_free(sp);		/* also the child's ends of the pipes */
 	if (s->timeout_ms > 0)
 		timer_arm(&s->t_limit, s->timeout_ms);
+	oom_watch();
 	finish_if_draining(s);
 }
 

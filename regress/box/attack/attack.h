@@ -65,7 +65,7 @@ void	net_reach(int port);
 void	net_abstract(const char *name);
 void	net_path(const char *path);
 void	net_pass(const char *sock);
-void	net_buffers(int udp);
+void	net_buffers(int kind);
 void	net_connect(int);
 /* mem.c */
 void	mem_take(const char *what);

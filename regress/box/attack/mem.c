@@ -146,6 +146,7 @@ mem_take(const char *what)
 	char	 kind[32] = "", *rest;
 	size_t	 mib;
 	pid_t	 pid;
+	int	 st;
 
 	memccpy(kind, what, ':', sizeof(kind) - 1);
 	if (strchr(kind, ':') == NULL)
@@ -155,9 +156,11 @@ mem_take(const char *what)
 	if (*rest == '\0')
 		take_kind(kind, mib * MIB);
 	else if ((pid = fork()) == 0)
-		take_kind(kind, mib * MIB);
+		exit((take_kind(kind, mib * MIB), 0));
 	else {
-		waitpid(pid, NULL, 0);
+		waitpid(pid, &st, 0);
+		if (WIFEXITED(st))
+			exit(WEXITSTATUS(st));
 		for (;;)		/* it goes on as if nothing were */
 			pause();
 	}
