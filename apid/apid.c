@@ -34,6 +34,7 @@
 #define NETD_FD		6
 #define TOKEN_FD	7
 #define LISTENERS	32
+#define STOP_S		5		/* removals that are under way */
 
 struct apid	env;
 
@@ -58,11 +59,39 @@ apid_lost(const char *who, const char *why)
 }
 
 static void
-stopped(void *arg)
+stop_late(int fd, short what, void *arg)
 {
+	(void)fd;
+	(void)what;
 	(void)arg;
+	log_info("stopped; %u removals go on at the next start",
+	    remove_under_way());
+	exit(0);
+}
+
+void
+apid_removed(void)
+{
+	if (!env.quiet)
+		return;
 	log_debug("stopped");
 	exit(0);
+}
+
+/* Nobody is served any more; what was promised away goes first. */
+static void
+stopped(void *arg)
+{
+	static struct event	late;
+	struct timeval		tv = { STOP_S, 0 };
+
+	(void)arg;
+	env.quiet = 1;
+	if (remove_under_way() == 0)
+		apid_removed();
+	(void)evtimer_assign(&late, env.base, stop_late, NULL);
+	if (event_add(&late, &tv) == -1)
+		fatalx("add timer: out of memory");
 }
 
 static void
@@ -138,7 +167,8 @@ daemon_fault(struct peer *p, enum peer_end end, const char *why)
 void
 apid_serve(void)
 {
-	unsigned int	i;
+	const struct box	*b;
+	unsigned int		 i, n = 0;
 
 	if (env.serving || env.stopping)
 		return;
@@ -147,8 +177,9 @@ apid_serve(void)
 		if (http_server_listen(env.http, listeners.fd[i],
 		    listeners.kind[i] == 1 ? HTTP_UNIX : HTTP_TCP) == -1)
 			fatal("listener %u", i);
-	log_info("serving on %u sockets, %u boxes", listeners.n,
-	    box_count());
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
+		n += b->removing == REMOVE_NOT;
+	log_info("serving on %u sockets, %u boxes", listeners.n, n);
 }
 
 static void

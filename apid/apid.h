@@ -51,6 +51,7 @@ struct apid {
 	uint64_t		 generation;	/* of this set of daemons */
 	int			 stopping;	/* DAEMON_STOP has come */
 	int			 serving;	/* listeners are open */
+	int			 quiet;		/* and closed again, all of them */
 };
 
 extern struct apid	env;
@@ -60,6 +61,8 @@ void	apid_lost(const char *who, const char *why)
 	    __attribute__((noreturn));
 /* Opens the listeners, once: the boxes are known. */
 void	apid_serve(void);
+/* No removal is under way any more. */
+void	apid_removed(void);
 
 /* ---- text.c: bytes as JSON, lists --------------------------------- */
 
@@ -497,6 +500,8 @@ void	 remove_go_on(struct box *);
 void	 remove_idle(struct box *);
 /* Nothing is left that could end by itself: no grace any more. */
 void	 remove_hurry(struct box *);
+/* How many removals are not over; apid_removed() when the last one is. */
+unsigned int remove_under_way(void);
 /* privd has it and nobody else knows it. */
 void	 remove_stray(const char *id);
 /* A box whose row was refused: out of the tables, and its waiters told. */

@@ -38,6 +38,8 @@ struct removal {
 	TAILQ_HEAD(, box_wait)	 waits;
 };
 
+static unsigned int	under_way;
+
 static void	remove_kill(struct removal *);
 static void	remove_record(struct removal *);
 static void	remove_purge(struct removal *);
@@ -118,6 +120,8 @@ remove_done(struct removal *r)
 	free(r);
 	box_gone(b);
 	box_unref(b);
+	if (--under_way == 0)
+		apid_removed();
 }
 
 static void
@@ -303,7 +307,14 @@ removal_new(struct box *b, const char *reason, const char *actor,
 	TAILQ_INIT(&r->waits);
 	(void)evtimer_assign(&r->timer, env.base, remove_due, r);
 	b->removal = r;
+	under_way++;
 	return r;
+}
+
+unsigned int
+remove_under_way(void)
+{
+	return under_way;
 }
 
 void

@@ -54,4 +54,16 @@ wb logs keep "$sid" >"$work/got"
 cmp -s "$work/got" "$work/want" && pass "its output is whole over five restarts" ||
     fail "output differs" "$(wc -l <"$work/got") lines" "$(diff "$work/got" "$work/want" | head -n 5)"
 ok "remove" wb rm keep
+
+# a removal that was answered is finished by the server that answered it
+ok "create one with a large tree" wb create --name last --network none
+ok "which it has" wb exec last -- sh -c 'mkdir /big && cd /big && seq 20000 | xargs touch'
+last=$(ls "$WB_STATE/sandboxes")
+like "it is on the disk" "$last" '^[0-9A-Z]{26}$'
+ok "remove it" wb rm last --grace 0
+stop_serve
+is "SIGTERM right behind it ends with 0" "$?" 0
+is "the tree is gone" "$(ls "$WB_STATE/sandboxes")" ""
+start_serve "$WB_BIN" --config "$work/workbox.conf"
+like "and no box is there" "$(tail -n 3 "$work/serve.log")" "serving on [0-9]+ sockets, 0 boxes"
 box_done
