@@ -35,6 +35,13 @@
 #define BOX_RESERVE	(8UL * 1024 * 1024)
 #define BOX_RING	(64UL * 1024 * 1024)	/* upper bound per box */
 #define BOX_RESERVE_PIDS 64
+/* Hard limits of a box; what a server allows, what it gives. */
+struct box_limits {
+	uint64_t	 memory_bytes;	/* multiple of the page size */
+	uint64_t	 cpu_milli;	/* thousandths of a core */
+	uint64_t	 pids;
+};
+
 /* Less than these is no box. */
 #define BOX_MEMORY_LEAST (16UL * 1024 * 1024)
 #define BOX_PIDS_LEAST	128

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "chan.h"
+#include "fds.h"
 #include "xmalloc.h"
 
 #ifndef PID_FS_MAGIC
@@ -84,33 +85,11 @@ chan_close(struct chan *c)
 
 /* ---- sending -------------------------------------------------------- */
 
-/* One sendmsg.  1: gone; 0: would block; -1: errno. */
+/* 1: gone; 0: would block; -1: errno. */
 static int
 send_one(int sock, const uint8_t *data, size_t len, int fd)
 {
-	union {
-		char		buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr	align;
-	}		 u;
-	struct iovec	 iov = { (void *)(uintptr_t)data, len };
-	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr	*cm;
-	ssize_t		 n;
-
-	if (fd != -1) {
-		memset(&u, 0, sizeof(u));
-		mh.msg_control = u.buf;
-		mh.msg_controllen = sizeof(u.buf);
-		cm = CMSG_FIRSTHDR(&mh);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cm), &fd, sizeof(fd));
-	}
-	do
-		n = sendmsg(sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (n == -1 && errno == EINTR);
-	if (n != -1)
+	if (fds_send(sock, data, len, &fd, fd != -1, MSG_DONTWAIT) == 0)
 		return 1;
 	/* ETOOMANYREFS: too many descriptors in flight, they drain */
 	return errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS ?
@@ -250,35 +229,6 @@ chan_fault(struct chan *c, const char *fmt, ...)
 	return -1;
 }
 
-/* The one descriptor of a packet; more than one is a violation. */
-static int
-take_fds(struct chan *c, struct msghdr *mh, int *ret_fd)
-{
-	struct cmsghdr	*cm;
-	size_t		 i, n, seen = 0;
-	int		 fd;
-
-	for (cm = CMSG_FIRSTHDR(mh); cm != NULL; cm = CMSG_NXTHDR(mh, cm)) {
-		if (cm->cmsg_level != SOL_SOCKET ||
-		    cm->cmsg_type != SCM_RIGHTS)
-			continue;
-		n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (i = 0; i < n; i++) {
-			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int),
-			    sizeof(fd));
-			if (seen++ == 0)
-				*ret_fd = fd;
-			else
-				fd_close(&fd);
-		}
-	}
-	if (mh->msg_flags & MSG_CTRUNC)
-		return chan_fault(c, "descriptor lost or too many");
-	if (seen > 1)
-		return chan_fault(c, "%zu descriptors", seen);
-	return 0;
-}
-
 static int
 fd_is(int fd, enum fd_kind kind)
 {
@@ -339,35 +289,28 @@ chan_check(struct chan *c, size_t len, int fd, struct msg *ret)
 int
 chan_recv(struct chan *c, struct msg *ret)
 {
-	union {
-		char		buf[CMSG_SPACE(4 * sizeof(int))];
-		struct cmsghdr	align;
-	}		 u;
-	struct iovec	 iov = { in_buf, sizeof(in_buf) };
-	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = u.buf, .msg_controllen = sizeof(u.buf) };
-	auto_close int	 fd = -1;
-	ssize_t		 n;
+	int	fds[FDS_MAX];
+	size_t	nfds;
+	ssize_t	n;
 
 	if (c->fd == -1) {
 		errno = ECONNRESET;
 		return -1;
 	}
-	do
-		n = recvmsg(c->fd, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	while (n == -1 && errno == EINTR);
+	n = fds_recv(c->fd, in_buf, sizeof(in_buf), fds, &nfds, MSG_DONTWAIT);
+	if (n == -1 && errno == EBADMSG)
+		return chan_fault(c, "bytes or descriptors lost, or too many");
 	if (n == -1)
 		return errno == EAGAIN ? 0 : -1;
-	if (take_fds(c, &mh, &fd) == -1)
-		return -1;
+	ret->fd = nfds > 0 ? fds[0] : -1;
 	if (n == 0) {
 		errno = ECONNRESET;
-		return -1;
-	}
-	if ((mh.msg_flags & MSG_TRUNC) || n > WIRE_MAX)
-		return chan_fault(c, "packet of more than %d bytes", WIRE_MAX);
-	if (chan_check(c, (size_t)n, fd, ret) == -1)
-		return -1;
-	ret->fd = steal_fd(&fd);
-	return 1;
+		n = -1;
+	} else if (nfds > 1 || n > WIRE_MAX)
+		n = chan_fault(c, "%zd bytes, %zu descriptors", n, nfds);
+	else
+		n = chan_check(c, (size_t)n, ret->fd, ret);
+	while (n == -1 && nfds > 0)
+		fd_close(&fds[--nfds]);
+	return n == -1 ? -1 : 1;
 }

@@ -1,7 +1,6 @@
 /*
  * conf.c: the configuration as one wire body in a sealed memfd.
  */
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -61,23 +60,6 @@ conf_read(int fd)
 	    sizeof(items) / sizeof(items[0]), &conf) == -1)
 		return NULL;
 	return &conf;
-}
-
-int
-conf_seal(const struct conf *conf)
-{
-	static uint8_t	buf[WIRE_MAX];
-	auto_close int	fd = -1;
-	ssize_t		n;
-
-	if ((n = wire_encode(&wire_conf, conf, buf, sizeof(buf))) == -1)
-		return -1;
-	if ((fd = memfd_create("conf", MFD_CLOEXEC | MFD_ALLOW_SEALING)) == -1)
-		return -1;
-	if (write(fd, buf, (size_t)n) != n ||
-	    fcntl(fd, F_ADD_SEALS, SEALS) == -1)
-		return -1;
-	return steal_fd(&fd);
 }
 
 void

@@ -8,19 +8,6 @@
 
 #define CONF_FD		4	/* in every daemon but privd */
 
-/*
- * What privd inherits from `workbox serve', beside /dev/null as 0 and 1 and
- * the log as 2; behind the listeners those of notify_fd and ready_fd.
- */
-enum privd_fd {
-	PRIVD_FD_CONF = 3,	/* sealed memfds */
-	PRIVD_FD_TOKEN,
-	PRIVD_FD_STATE,		/* directory */
-	PRIVD_FD_LOCK,		/* STATE/lock with the BSD lock */
-	PRIVD_FD_HELD,		/* closing it or LOCK gives up the POSIX lock */
-	PRIVD_FD_LISTENER	/* as many as listener_kinds has bytes */
-};
-
 struct conf {
 #define C_STR(w, f, max, cs, d, doc)	char f[(max) + 1];
 #define C_U64(w, f, lo, hi, d, doc)	uint64_t f;

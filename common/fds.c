@@ -1,11 +1,9 @@
 /*
- * fds.c: descriptors beside bytes.  A packet begins with a word that tells
- * which places of the array travel.
+ * fds.c: descriptors beside bytes.
  */
 #include <sys/socket.h>
 
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "fds.h"
@@ -17,71 +15,80 @@ union control {
 };
 
 int
-fds_send(int sock, const void *buf, size_t len, const int *fds, size_t n)
+fds_send(int sock, const void *buf, size_t len, const int *fds, size_t n,
+    int flags)
 {
 	union control	 u = { .buf = { 0 } };
-	uint32_t	 places = 0;
-	struct iovec	 iov[2] = { { &places, sizeof(places) },
-			    { (void *)(uintptr_t)buf, len } };
-	struct msghdr	 mh = { .msg_iov = iov, .msg_iovlen = 2 };
-	struct cmsghdr	*cm = &u.align;
-	int		 go[FDS_MAX];
-	size_t		 i, k = 0;
+	struct iovec	 iov = { (void *)(uintptr_t)buf, len };
+	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t		 r;
 
-	for (i = 0; i < n && i < FDS_MAX; i++)
-		if (fds[i] != -1) {
-			places |= UINT32_C(1) << i;
-			go[k++] = fds[i];
-		}
-	if (k > 0) {
+	if (n > 0) {
 		mh.msg_control = u.buf;
-		mh.msg_controllen = CMSG_SPACE(k * sizeof(int));
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(k * sizeof(int));
-		memcpy(CMSG_DATA(cm), go, k * sizeof(int));
+		mh.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		u.align.cmsg_level = SOL_SOCKET;
+		u.align.cmsg_type = SCM_RIGHTS;
+		u.align.cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(&u.align), fds, n * sizeof(int));
 	}
 	do
-		r = sendmsg(sock, &mh, MSG_NOSIGNAL);
+		r = sendmsg(sock, &mh, MSG_NOSIGNAL | flags);
 	while (r == -1 && errno == EINTR);
 	return r == -1 ? -1 : 0;
 }
 
 ssize_t
-fds_recv(int sock, void *buf, size_t size, int flags, int *ret_fds, size_t n)
+fds_recv(int sock, void *buf, size_t size, int *ret_fds, size_t *ret_n,
+    int flags)
 {
 	union control	 u;
-	uint32_t	 places = 0;
-	struct iovec	 iov[2] = { { &places, sizeof(places) },
-			    { buf, size } };
-	struct msghdr	 mh = { .msg_iov = iov, .msg_iovlen = 2,
+	struct iovec	 iov = { buf, size };
+	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
 			    .msg_control = u.buf,
 			    .msg_controllen = sizeof(u.buf) };
 	struct cmsghdr	*cm;
-	size_t		 i, got = 0, took = 0;
 	ssize_t		 r;
-	int		 in[FDS_MAX];
 
+	*ret_n = 0;
 	do
 		r = recvmsg(sock, &mh, MSG_CMSG_CLOEXEC | flags);
 	while (r == -1 && errno == EINTR);
 	if (r == -1)
 		return -1;
-	if ((cm = CMSG_FIRSTHDR(&mh)) != NULL) {
-		got = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(in, CMSG_DATA(cm), got * sizeof(int));
+	/* one header: the kernel merges what one sendmsg(2) passed */
+	if ((cm = CMSG_FIRSTHDR(&mh)) != NULL &&
+	    cm->cmsg_level == SOL_SOCKET && cm->cmsg_type == SCM_RIGHTS) {
+		*ret_n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(ret_fds, CMSG_DATA(cm), *ret_n * sizeof(int));
 	}
-	for (i = 0; i < n; i++)
-		ret_fds[i] = places & UINT32_C(1) << i && took < got ?
-		    in[took++] : -1;
-	if (r > (ssize_t)sizeof(places) && took == got &&
-	    !(mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
-		return r - (ssize_t)sizeof(places);
-	for (i = 0; i < n; i++)
-		fd_close(&ret_fds[i]);
-	for (; took < got; took++)
-		fd_close(&in[took]);
-	errno = r == 0 ? ECONNRESET : EBADMSG;
+	if (!(mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		return r;
+	while (*ret_n > 0)
+		fd_close(&ret_fds[--*ret_n]);
+	errno = EBADMSG;
 	return -1;
+}
+
+size_t
+fds_pack(const int *fds, size_t n, int *ret_go, uint32_t *ret_places)
+{
+	size_t	i, k = 0;
+
+	*ret_places = 0;
+	for (i = 0; i < n; i++)
+		if (fds[i] != -1) {
+			*ret_places |= UINT32_C(1) << i;
+			ret_go[k++] = fds[i];
+		}
+	return k;
+}
+
+void
+fds_unpack(int *fds, size_t n, uint32_t places)
+{
+	size_t	i;
+
+	/* from behind: none moves down */
+	for (i = FDS_MAX; i-- > 0;)
+		fds[i] = places & UINT32_C(1) << i && n > 0 ? fds[--n] : -1;
 }

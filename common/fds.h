@@ -1,28 +1,35 @@
 /*
- * fds: descriptors beside bytes, between two processes of one trust.  (What
- * comes from another daemon goes through chan, which checks all there is.)
+ * fds: descriptors beside bytes, one packet on a SEQPACKET socket.
  */
 #ifndef COMMON_FDS_H
 #define COMMON_FDS_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #define FDS_MAX	8	/* descriptors in one packet */
 
 /*
- * One packet on a SEQPACKET socket: len bytes at buf and the n descriptors of
- * fds (borrowed), of which those that are -1 do not travel.  0, or -1 with
- * errno.
+ * len bytes at buf and n descriptors (borrowed).  flags: MSG_DONTWAIT or 0.
+ * 0, or -1 with errno.
  */
 int	fds_send(int sock, const void *buf, size_t len, const int *fds,
-	    size_t n);
+	    size_t n, int flags);
 /*
- * One packet of at most size bytes into buf; its descriptors (owned, CLOEXEC)
- * stand in ret_fds where they stood in fds_send()'s, the rest of the n is -1.
- * Returns the number of bytes, or -1: EAGAIN with MSG_DONTWAIT in flags,
- * ECONNRESET for the end, EBADMSG for a packet that is none of fds_send()'s.
+ * At most size bytes into buf and *ret_n descriptors (owned, CLOEXEC) into
+ * ret_fds[FDS_MAX].  The number of bytes, 0 at the end, or -1: EBADMSG for a
+ * packet of which bytes or descriptors were lost (a full descriptor table
+ * loses them silently); then none is kept.
  */
-ssize_t	fds_recv(int sock, void *buf, size_t size, int flags, int *ret_fds,
-	    size_t n);
+ssize_t	fds_recv(int sock, void *buf, size_t size, int *ret_fds,
+	    size_t *ret_n, int flags);
+
+/*
+ * An array with holes: what is not -1 of the n in fds goes to ret_go, and the
+ * word that tells where it stood to *ret_places.  Returns how many go.
+ */
+size_t	fds_pack(const int *fds, size_t n, int *ret_go, uint32_t *ret_places);
+/* And back, in place: FDS_MAX in all, holes are -1. */
+void	fds_unpack(int *fds, size_t n, uint32_t places);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "facts.h"
 #include "proto.h"
+#include "server.h"
 
 #define MAKER_FD	3	/* the socket, in the maker */
 #define MAKER_DAEMONS	3	/* netd, stored, apid; enum of privd */
@@ -28,8 +29,7 @@
 #define MARK_SEALED	"quarantined"	/* holds the field that differed */
 
 enum maker_op {
-	MK_INIT,	/* in: conf; fds: lock, conf, token, log's socket or
-			 * -1; out: maker_init */
+	MK_INIT,	/* in: conf; fds: lock, conf, token; out: maker_init */
 	MK_SCAN,	/* out: an MK_BOX for each directory, then this with
 			 * fd 0: netd's user namespace, where a box has it */
 	MK_BOX,		/* out: maker_found; fds: MK_BOX_* */
@@ -54,22 +54,14 @@ enum maker_op {
 enum { MK_RUN_PID, MK_RUN_READY, MK_RUN_LOG, MK_RUN_NETNS, MK_RUN_FILE };
 enum { MK_BOX_PID, MK_BOX_NETNS, MK_BOX_FILE };
 
-/* What the maker needs of the configuration. */
-struct maker_conf {
-	char		 state_dir[256], cgroup[256], libexec_dir[256];
-	char		 socket[101];		/* or "none" */
-	int		 log_level, syslog;
-	uint32_t	 uid_netd, gid_netd, net_uid_base, uid_base, max_boxes;
-	uint64_t	 max_memory, max_cpu_milli, max_pids;
-};
-
 struct maker_req {
+	uint32_t	 places;	/* of descriptors: fds_pack() */
 	enum maker_op	 op;
 	unsigned int	 n;		/* the asker's, echoed */
 	uint32_t	 uid;		/* first of the box's range */
 	struct row_spec	 spec;
 	union {
-		struct maker_conf	 conf;		/* MK_INIT */
+		struct server_conf	 conf;		/* MK_INIT */
 		struct {				/* MK_LAUNCH */
 			uint8_t		 token[BOX_TOKEN];
 			uint32_t	 spec_len, boot_len;
@@ -100,6 +92,7 @@ struct maker_facts {
 };
 
 struct maker_ans {
+	uint32_t	 places;
 	enum maker_op	 op;
 	unsigned int	 n;
 	int		 error;		/* errno, 0: done */

@@ -68,23 +68,10 @@ const struct event_row event_rows[] = {
 };
 const size_t event_nrows = sizeof(event_rows) / sizeof(event_rows[0]);
 
-static const struct {
-	const char	*name;
-	int		 http;
-} codes[] = {
-	[CODE_NONE] = { "ok", 200 },
-#define CODE(n, N, s, http) [n] = { s, http },
+static const char *const codes[] = {
+	[CODE_NONE] = "ok",
+#define CODE(n, N, s, http) [n] = s,
 #include "proto.def"
-};
-
-static const char *const states[BOX_NSTATES] = {
-#define STATE(n, N) [n] = #N,
-#include "states.def"
-};
-
-static const unsigned int moves[BOX_NSTATES][BOX_NSTATES] = {
-#define MOVE(F, T) [BOX_##F][BOX_##T] = 1,
-#include "states.def"
 };
 
 const struct proto_row *
@@ -117,44 +104,11 @@ event_find(unsigned int type)
 	return NULL;
 }
 
-static int
-code_known(unsigned int code)
-{
-	return code < sizeof(codes) / sizeof(codes[0]) &&
-	    codes[code].name != NULL;
-}
-
 const char *
 code_name(unsigned int code)
 {
-	return code_known(code) ? codes[code].name : "internal";
-}
-
-int
-code_http(unsigned int code)
-{
-	return code_known(code) ? codes[code].http : 500;
-}
-
-const char *
-state_name(unsigned int state)
-{
-	return state < BOX_NSTATES ? states[state] : "UNKNOWN";
-}
-
-int
-state_move_ok(unsigned int from, unsigned int to)
-{
-	return from < BOX_NSTATES && to < BOX_NSTATES && moves[from][to];
-}
-
-const char *
-health_name(unsigned int h)
-{
-	static const char *const	names[] = { "HEALTHY", "SUSPECT",
-	    "UNKNOWN", "ABSENT" };
-
-	return h < 4 ? names[h] : "UNKNOWN";
+	return code < sizeof(codes) / sizeof(codes[0]) &&
+	    codes[code] != NULL ? codes[code] : "internal";
 }
 
 const char *

@@ -3,13 +3,31 @@
  */
 #include <sys/random.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ulid.h"
 
 static const char	b32[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 static char		last[ULID_LEN + 1];
+
+void
+time_rfc3339(uint64_t ms, char ret[25])
+{
+	time_t		t = (time_t)(ms / 1000);
+	struct tm	tm;
+	char		buf[64];
+
+	if (gmtime_r(&t, &tm) == NULL)
+		memset(&tm, 0, sizeof(tm));
+	(void)snprintf(buf, sizeof(buf), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+	    tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+	    tm.tm_min, tm.tm_sec, (int)(ms % 1000));
+	memcpy(ret, buf, 24);
+	ret[24] = '\0';
+}
 
 uint64_t
 ulid_ms(const char *s)

@@ -6,6 +6,9 @@
 #define COMMON_ULID_H
 
 #include <stdint.h>
+#include <string.h>
+
+#include "wire.h"
 
 #define ULID_LEN	26
 
@@ -16,11 +19,17 @@
  */
 void		ulid_new(char ret[ULID_LEN + 1]);
 void		ulid_floor(const char *id);	/* "" is ignored */
-int		ulid_ok(const char *);		/* well-formed, 26 long */
 uint64_t	ulid_ms(const char *);		/* its time */
 uint64_t	now_ms(void);			/* CLOCK_REALTIME */
 uint64_t	mono_ms(void);			/* CLOCK_MONOTONIC */
 /* RFC 3339, UTC, milliseconds: "2026-01-02T03:04:05.678Z", 25 bytes. */
 void		time_rfc3339(uint64_t ms, char ret[25]);
+
+/* Whether it is well-formed and 26 long. */
+static inline int
+ulid_ok(const char *s)
+{
+	return wire_charset_ok(CS_ULID, s, strnlen(s, ULID_LEN + 1));
+}
 
 #endif

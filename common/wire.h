@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #define WB_U63		INT64_MAX
@@ -101,7 +102,11 @@ const char	*wire_differs(const struct wire_desc *, const void *,
 		    const void *);
 
 /* Convenience: a bin or list item from a C string. */
-struct wire_bin	wire_cstr(const char *);
+static inline struct wire_bin
+wire_cstr(const char *s)
+{
+	return (struct wire_bin){ (const uint8_t *)s, strlen(s) };
+}
 
 /*
  * A NULL-terminated vector of C strings from a list: one allocation, freed

@@ -107,7 +107,7 @@ own_dir(int at, const char *name, mode_t mode)
 }
 
 int
-box_init(const struct maker_conf *conf)
+box_init(const struct server_conf *conf)
 {
 	auto_close int	 state = -1;
 	char		 adj[16];
@@ -122,8 +122,7 @@ box_init(const struct maker_conf *conf)
 		return box_fail("open %s/rootfs", conf->state_dir);
 	uid_base = conf->uid_base;
 	slots = conf->max_boxes;
-	most = (struct box_limits){ conf->max_memory, conf->max_cpu_milli,
-	    conf->max_pids };
+	most = conf->most;
 	if (uid_base + (uint64_t)slots * BOX_IDS > UINT32_MAX) {
 		errno = ERANGE;
 		return box_fail("uid-base and max-boxes");

@@ -36,12 +36,6 @@
 	UINT64_C(1) << CAP_SETGID | UINT64_C(1) << CAP_SETUID |		\
 	UINT64_C(1) << CAP_SETFCAP)
 
-struct box_limits {
-	uint64_t	 memory_bytes;	/* multiple of the page size */
-	uint64_t	 cpu_milli;	/* thousandths of a core */
-	uint64_t	 pids;
-};
-
 /* What was asked; strings borrowed.  No field is 0 or empty. */
 struct box_ask {
 	const char	*id;		/* ULID */
@@ -75,7 +69,7 @@ struct box_run {
  * missing), finds and limits the cgroup tree, verifies the runtime.  Called
  * once, as root.
  */
-int		 box_init(const struct maker_conf *);
+int		 box_init(const struct server_conf *);
 /* What failed last, and why: "mount overlay: Invalid argument". */
 const char	*box_error(void);
 /* Sets that text from errno and a literal step; returns -1. */

@@ -74,12 +74,13 @@ static int
 take_netns(int sock)
 {
 	char	 c;
-	int	 fd;
+	int	 fds[FDS_MAX];
+	size_t	 n;
 
-	if (fds_recv(sock, &c, 1, 0, &fd, 1) == -1)
+	if (fds_recv(sock, &c, 1, fds, &n, 0) == -1)
 		return -1;
 	errno = ENONET;
-	return fd;
+	return n == 1 ? fds[0] : -1;
 }
 
 /* The listener lives in the box's netns; its name is relative. */

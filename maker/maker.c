@@ -101,6 +101,8 @@ make_launch(const struct maker_req *q, int *fds)
 	if (b.spec_len > sizeof(q->u.launch.spec) ||
 	    b.boot_len > sizeof(q->u.launch.boot))
 		return box_fail("launch");
+	if (host_allows() == -1)
+		return -1;
 	r = box_launch(&ask, &b, &run);
 	fds[MK_RUN_PID] = run.pidfd;
 	fds[MK_RUN_READY] = run.ready_fd;
@@ -230,8 +232,8 @@ static void
 serve(struct maker_req *q, int *in)
 {
 	static struct maker_ans	a;
-	int			out[FDS_MAX];
-	size_t			i, len = MAKER_LEN0;
+	int			out[FDS_MAX], go[FDS_MAX];
+	size_t			i, n, len = MAKER_LEN0;
 
 	for (i = 0; i < FDS_MAX; i++)
 		out[i] = -1;
@@ -244,7 +246,8 @@ serve(struct maker_req *q, int *in)
 		len = MAKER_LEN0;
 	}
 	explicit_bzero(q, sizeof(*q));	/* tokens */
-	if (fds_send(MAKER_FD, &a, len, out, FDS_MAX) == -1)
+	n = fds_pack(out, FDS_MAX, go, &a.places);
+	if (fds_send(MAKER_FD, &a, len, go, n, 0) == -1)
 		exit(1);		/* privd is gone */
 	for (i = 0; i < FDS_MAX; i++) {
 		fd_close(&out[i]);
@@ -284,6 +287,8 @@ loop(void)
 		{ .fd = wakeup, .events = POLLIN },
 	};
 	int			in[FDS_MAX];
+	size_t			n;
+	ssize_t			r;
 
 	for (;;) {
 		if (poll(pfd, 2, -1) == -1) {
@@ -295,9 +300,10 @@ loop(void)
 			reap();
 		if (pfd[0].revents == 0)
 			continue;
-		if (fds_recv(MAKER_FD, &q, sizeof(q), 0, in, FDS_MAX) !=
-		    sizeof(q))
-			exit(errno == ECONNRESET ? 0 : 1); /* privd is gone */
+		r = fds_recv(MAKER_FD, &q, sizeof(q), in, &n, 0);
+		if (r != sizeof(q))
+			exit(r == 0 ? 0 : 1);	/* privd is gone */
+		fds_unpack(in, n, q.places);
 		serve(&q, in);
 	}
 }

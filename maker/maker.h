@@ -10,7 +10,7 @@
 
 /* What came with MK_INIT; descriptors owned. */
 struct maker {
-	struct maker_conf conf;
+	struct server_conf conf;
 	int		 lock_fd, conf_fd, token_fd;
 };
 extern struct maker	mk;
@@ -28,6 +28,11 @@ int		 set_make(int u1, int *fds);
 void		 set_kill(void);
 /* Tells how a child ended that was a daemon. */
 void		 set_reaped(pid_t, int status);
+
+/* ---- host.c ---------------------------------------------------------------- */
+
+/* ENOMEM or ENOSPC while the host has to keep what memory or disk it has. */
+int		 host_allows(void);
 
 /* ---- scan.c: what an earlier maker left ---------------------------------- */
 

@@ -41,7 +41,7 @@ scan_one(int sock, const char *id, int *userns)
 	struct maker_ans	 a = { .op = MK_BOX };
 	struct maker_found	*f = &a.u.box;
 	struct stat		 st;
-	int			 fds[] = { -1, -1, -1 }, r;
+	int			 fds[] = { -1, -1, -1 }, go[3], r;
 	ssize_t			 n;
 	size_t			 i;
 
@@ -65,7 +65,8 @@ scan_one(int sock, const char *id, int *userns)
 		else if (*userns == -1)
 			*userns = userns_of(fds[MK_BOX_NETNS]);
 	}
-	r = fds_send(sock, &a, MAKER_LEN(box), fds, 3);
+	i = fds_pack(fds, 3, go, &a.places);
+	r = fds_send(sock, &a, MAKER_LEN(box), go, i, 0);
 	explicit_bzero(&a, sizeof(a));
 	for (i = 0; i < 3; i++)
 		fd_close(&fds[i]);

@@ -180,7 +180,7 @@ set_userns(int fd)
 void
 set_start(void)
 {
-	static const struct maker_req	q = { .op = MK_SET, .n = TABLE_MAX };
+	static struct maker_req	q = { .op = MK_SET, .n = TABLE_MAX };
 
 	if (maker_ask(&q, &set.userns, 1) == -1) {
 		set.due = mono_ms() + 10;	/* still WAIT */
@@ -295,7 +295,7 @@ set_gone(void)
 static void
 set_kill(void)
 {
-	static const struct maker_req	q = { .op = MK_SET_KILL,
+	static struct maker_req	q = { .op = MK_SET_KILL,
 					    .n = TABLE_MAX };
 
 	log_warnx("end daemons by force");
@@ -314,7 +314,7 @@ chan_end(enum daemon_kind k)
 static void
 leave(void)
 {
-	static const struct maker_req	 q = { .op = MK_LEAVE,
+	static struct maker_req	 q = { .op = MK_LEAVE,
 					    .n = TABLE_MAX };
 	struct maker_ans		*a;
 	int				*fds;

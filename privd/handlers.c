@@ -10,19 +10,15 @@
  */
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "privd.h"
 
-#define MIB		(UINT64_C(1) << 20)
 #define LIST_MAX	256
 
 /* ---- what every handler needs ------------------------------------------- */
@@ -76,57 +72,6 @@ equal(const uint8_t *a, const uint8_t *b, size_t n)
 	return d == 0;
 }
 
-/* ---- pressure on the host ------------------------------------------------- */
-
-/* A number of kB behind a word of /proc/meminfo, in bytes; 0: not there. */
-static uint64_t
-meminfo(const char *text, const char *word)
-{
-	const char	*p = strstr(text, word);
-
-	return p == NULL ? 0 :
-	    (uint64_t)strtoull(p + strlen(word), NULL, 10) * 1024;
-}
-
-/* 0, or the code with which a create is refused, and why. */
-static unsigned int
-host_refuses(char *why, size_t size)
-{
-	struct statvfs	fs;
-	char		buf[2048];
-	uint64_t	total, avail, need, floor = srv.conf->disk_floor;
-	ssize_t		n = pread(srv.meminfo_fd, buf, sizeof(buf) - 1, 0);
-
-	buf[n > 0 ? n : 0] = '\0';
-	total = meminfo(buf, "MemTotal:");
-	avail = meminfo(buf, "MemAvailable:");
-	/* a tenth, or half a GiB where that is no more than a quarter */
-	need = total / 4 < 512 * MIB ? total / 4 : 512 * MIB;
-	if (need < total / 10)
-		need = total / 10;
-	if (avail < need) {
-		(void)snprintf(why, size, "%" PRIu64 " MiB of memory are "
-		    "available, %" PRIu64 " are kept free", avail / MIB,
-		    need / MIB);
-		return CODE_HOST_MEMORY;
-	}
-	if (fstatvfs(srv.state_fd, &fs) == -1) {
-		(void)snprintf(why, size, "state directory: %s",
-		    strerror(errno));
-		return CODE_DISK_FLOOR;
-	}
-	avail = (uint64_t)fs.f_bavail * fs.f_frsize;
-	total = (uint64_t)fs.f_blocks * fs.f_frsize;
-	if (floor == 0)
-		floor = total / 20 > 1024 * MIB ? total / 20 : 1024 * MIB;
-	if (avail >= floor)
-		return 0;
-	(void)snprintf(why, size, "%" PRIu64 " MiB are free on the file "
-	    "system of the state directory, %" PRIu64 " are kept free",
-	    avail / MIB, floor / MIB);
-	return CODE_DISK_FLOOR;
-}
-
 /* ---- create ------------------------------------------------------------------ */
 
 /* One limit: 0 means the default.  -1 after the answer. */
@@ -173,7 +118,8 @@ static int
 specify(const struct msg *m, struct row_spec *spec)
 {
 	const struct msg_box_create	*c = &m->body.box_create;
-	const struct conf		*conf = srv.conf;
+	const struct box_limits		*most = &srv.conf->most,
+					*dflt = &srv.conf->dflt;
 
 	memset(spec, 0, sizeof(*spec));
 	spec->version = 1;
@@ -183,12 +129,12 @@ specify(const struct msg *m, struct row_spec *spec)
 	spec->pids = c->pids;
 	memcpy(spec->id, c->id, sizeof(spec->id));
 	memcpy(spec->name, c->name, sizeof(spec->name));
-	if (limit(m, "memory", &spec->memory_bytes, conf->default_memory,
-	    BOX_MEMORY_LEAST, conf->max_memory) == -1 ||
-	    limit(m, "cpu", &spec->cpu_milli, conf->default_cpu_milli, 10,
-	    conf->max_cpu_milli) == -1 ||
-	    limit(m, "pids", &spec->pids, conf->default_pids, BOX_PIDS_LEAST,
-	    conf->max_pids) == -1)
+	if (limit(m, "memory", &spec->memory_bytes, dflt->memory_bytes,
+	    BOX_MEMORY_LEAST, most->memory_bytes) == -1 ||
+	    limit(m, "cpu", &spec->cpu_milli, dflt->cpu_milli, 10,
+	    most->cpu_milli) == -1 ||
+	    limit(m, "pids", &spec->pids, dflt->pids, BOX_PIDS_LEAST,
+	    most->pids) == -1)
 		return -1;
 	/* whole pages, as the kernel keeps it */
 	spec->memory_bytes -= spec->memory_bytes %
@@ -213,16 +159,14 @@ specify(const struct msg *m, struct row_spec *spec)
  * is a default, so no box is without bounds; the network is none; the rootfs
  * is a plain name that leads to a directory of the rootfs directory; an id
  * that is on disk or in the table is refused, so nothing is overwritten; the
- * number of boxes, memory and disk are bounded here; the uid range, token and
- * nonce are made here and not asked for.
+ * number of boxes is bounded here, memory and disk by the maker; the uid range,
+ * token and nonce are made here and not asked for.
  */
 static void
 on_create(struct msg *m)
 {
 	struct row_spec	 spec;
 	struct entry	*e;
-	char		 why[160];
-	unsigned int	 code;
 	uint32_t	 uid;
 
 	if (specify(m, &spec) == -1)
@@ -231,14 +175,10 @@ on_create(struct msg *m)
 		to_apid_error(m->rid, CODE_EXISTS, "id is in use");
 		return;
 	}
-	if ((code = host_refuses(why, sizeof(why))) != 0) {
-		to_apid_error(m->rid, code, "%s", why);
-		return;
-	}
 	if (table_count() >= srv.conf->max_boxes || (uid = table_uid()) == 0 ||
 	    (e = table_add(&spec)) == NULL) {
-		to_apid_error(m->rid, CODE_NO_SPACE_FOR_BOX, "%" PRIu64
-		    " boxes are the most", srv.conf->max_boxes);
+		to_apid_error(m->rid, CODE_NO_SPACE_FOR_BOX, "%u boxes are "
+		    "the most", srv.conf->max_boxes);
 		return;
 	}
 	e->uid = uid;

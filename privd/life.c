@@ -241,7 +241,7 @@ netns_give(struct entry *e)
 {
 	if (e->netns == -1 || e->netns_fd == -1)
 		return;
-	if (fds_send(e->netns_fd, "", 1, &e->netns, 1) == -1)
+	if (fds_send(e->netns_fd, "", 1, &e->netns, 1, 0) == -1)
 		log_warn("box %s: pass network namespace", e->spec.id);
 	fd_close(&e->netns_fd);		/* the child then sees the end */
 }
@@ -394,12 +394,12 @@ on_kill(struct entry *e, const struct maker_ans *a, int *fds)
 
 /* A launch that came to nothing: the asker is told, the rest is ended. */
 static void
-failed(struct entry *e)
+failed(struct entry *e, unsigned int code)
 {
 	log_drain(e);
 	(void)boxlog_append(e, e->why, strlen(e->why));
 	log_warnx("box %s: %s", e->spec.id, e->why);
-	answer(e, CODE_CREATE_FAILED, "%s", e->why);
+	answer(e, code, "%s", e->why);
 	life_end(e);
 }
 
@@ -436,7 +436,7 @@ on_pid(struct entry *e)
 		if (e->why[0] == '\0')
 			(void)str_copy(e->why, "pid 1 has ended",
 			    sizeof(e->why));
-		failed(e);
+		failed(e, CODE_CREATE_FAILED);
 		return;
 	}
 	log_info("box %s has ended", e->spec.id);
@@ -453,7 +453,7 @@ on_ready(struct entry *e)
 		return;
 	ev_close(&e->ready_fd);
 	if (e->why[0] != '\0')
-		failed(e);
+		failed(e, CODE_CREATE_FAILED);
 	else
 		maker_want(e, MK_CONNECT);
 }
@@ -602,7 +602,7 @@ on_connect(struct entry *e, const struct maker_ans *a, int *fds)
 	}
 	if (e->phase == PH_START && a->error != 0) {
 		(void)str_copy(e->why, a->why, sizeof(e->why));
-		failed(e);
+		failed(e, CODE_CREATE_FAILED);
 	} else if (e->phase == PH_START) {
 		e->phase = PH_UP;
 		table_due(e, 0);
@@ -629,7 +629,9 @@ on_launch(struct entry *e, const struct maker_ans *a, int *fds)
 	e->file_fd = steal_fd(&fds[MK_RUN_FILE]);
 	if (a->error != 0) {
 		(void)str_copy(e->why, a->why, sizeof(e->why));
-		failed(e);
+		failed(e, a->error == ENOMEM ? CODE_HOST_MEMORY :
+		    a->error == ENOSPC ? CODE_DISK_FLOOR :
+		    CODE_CREATE_FAILED);
 		return;
 	}
 	life_watch(e, steal_fd(&fds[MK_RUN_PID]));
@@ -747,7 +749,7 @@ life_on_due(struct entry *e)
 	case PH_START:
 		(void)str_copy(e->why, "the runner is not up in time",
 		    sizeof(e->why));
-		failed(e);
+		failed(e, CODE_CREATE_FAILED);
 		break;
 	case PH_END:
 		if (++e->tries == END_TRIES)

@@ -24,13 +24,16 @@ static unsigned int	 under_way;
 static unsigned int	 nwant;		/* operations that were not sent */
 
 int
-maker_ask(const struct maker_req *req, const int *fds, size_t n)
+maker_ask(struct maker_req *req, const int *fds, size_t n)
 {
+	int	go[FDS_MAX];
+
 	if (under_way >= MAKER_UNDER_WAY) {
 		errno = EAGAIN;
 		return -1;
 	}
-	if (fds_send(sock, req, sizeof(*req), fds, n) == -1)
+	n = fds_pack(fds, n, go, &req->places);
+	if (fds_send(sock, req, sizeof(*req), go, n, 0) == -1)
 		fatal("ask the maker");
 	under_way++;
 	return 0;
@@ -41,18 +44,20 @@ maker_answer(struct maker_ans **ret, int **ret_fds, int block)
 {
 	static struct maker_ans	a;
 	static int		fds[FDS_MAX];
-	static int		first = 1;
-	size_t			i;
+	static int		used;
+	size_t			n;
+	ssize_t			r;
 
-	for (i = 0; !first && i < FDS_MAX; i++)
-		fd_close(&fds[i]);	/* what nobody took */
-	first = 0;
-	if (fds_recv(sock, &a, sizeof(a), block ? 0 : MSG_DONTWAIT, fds,
-	    FDS_MAX) == -1) {
-		if (errno == EAGAIN)
-			return 0;
+	for (n = 0; used && n < FDS_MAX; n++)
+		fd_close(&fds[n]);	/* what nobody took */
+	used = 0;
+	r = fds_recv(sock, &a, sizeof(a), fds, &n, block ? 0 : MSG_DONTWAIT);
+	if (r == -1 && errno == EAGAIN)
+		return 0;
+	if (r < (ssize_t)MAKER_LEN0)
 		fatalx("the maker has ended");
-	}
+	fds_unpack(fds, n, a.places);
+	used = 1;
 	if (a.op != MK_BOX)		/* of which one request has many */
 		under_way--;
 	*ret = &a;
@@ -183,35 +188,13 @@ run(int fd)
 	fatal("run %s", path);
 }
 
-static void
-fill_conf(struct maker_conf *m)
-{
-	const struct conf	*c = srv.conf;
-	int			 level = log_level_parse(c->log_level);
-
-	(void)str_copy(m->state_dir, c->state_dir, sizeof(m->state_dir));
-	(void)str_copy(m->cgroup, c->cgroup, sizeof(m->cgroup));
-	(void)str_copy(m->libexec_dir, c->libexec_dir,
-	    sizeof(m->libexec_dir));
-	(void)str_copy(m->socket, c->socket, sizeof(m->socket));
-	m->log_level = level == -1 ? LOG_L_INFO : level;
-	m->syslog = strcmp(c->log, "syslog") == 0;
-	m->uid_netd = (uint32_t)c->uid_netd;
-	m->gid_netd = (uint32_t)c->gid_netd;
-	m->net_uid_base = (uint32_t)c->net_uid_base;
-	m->uid_base = (uint32_t)c->uid_base;
-	m->max_boxes = (uint32_t)c->max_boxes;
-	m->max_memory = c->max_memory;
-	m->max_cpu_milli = c->max_cpu_milli;
-	m->max_pids = c->max_pids;
-}
-
 void
-maker_start(int lock_fd, int conf_fd, int token_fd)
+maker_start(void)
 {
 	static struct maker_req	 q = { .op = MK_INIT };
 	struct maker_ans	*a;
-	const int		 fds[] = { lock_fd, conf_fd, token_fd };
+	const int		 fds[] = { PRIVD_FD_LOCK, PRIVD_FD_CONF,
+				    PRIVD_FD_TOKEN };
 	int			 sp[2], *got;
 	pid_t			 pid;
 
@@ -222,7 +205,7 @@ maker_start(int lock_fd, int conf_fd, int token_fd)
 		run(sp[1]);
 	fd_close(&sp[1]);
 	sock = sp[0];
-	fill_conf(&q.u.conf);
+	q.u.conf = *srv.conf;
 	if (maker_ask(&q, fds, 3) == -1 || !maker_answer(&a, &got, 1))
 		fatal("start the maker");
 	if (a->error != 0)

@@ -174,30 +174,29 @@ loop(void)
 static void
 inherited(void)
 {
-	struct stat	st;
-	int		seals = fcntl(PRIVD_FD_TOKEN, F_GET_SEALS);
+	static struct server_conf	c;
+	const int			seals = fcntl(PRIVD_FD_SERVER,
+					    F_GET_SEALS);
 
-	if ((srv.conf = conf_read(PRIVD_FD_CONF)) == NULL)
-		fatalx("descriptor 3 holds no configuration: start it by "
-		    "`workbox serve'");
-	if (seals == -1 || !(seals & F_SEAL_WRITE) ||
-	    fstat(PRIVD_FD_TOKEN, &st) == -1 || st.st_size < 16 ||
-	    st.st_size > 255)
-		fatalx("descriptor 4 holds no token");
-	if (srv.conf->notify_fd != 0)
-		srv.notify_fd = (int)srv.conf->notify_fd;
-	if (srv.conf->ready_fd != 0)
-		srv.ready_fd = (int)srv.conf->ready_fd;
+	if (seals == -1 || (seals & SERVER_SEALS) != SERVER_SEALS ||
+	    pread(PRIVD_FD_SERVER, &c, sizeof(c), 0) != sizeof(c) ||
+	    strcmp(c.version, PACKAGE_VERSION) != 0)
+		fatalx("descriptor 3 holds no configuration of this version: "
+		    "start it by `workbox serve'");
+	srv.conf = &c;
+	srv.notify_fd = c.notify_fd;
+	srv.ready_fd = c.ready_fd;
 	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
 		fatal("keep descriptors from children");
+	log_init("privd", (enum log_level)c.log_level, c.syslog);
 }
 
 int
 listener(unsigned int i, unsigned int *ret_kind)
 {
-	if (i >= srv.conf->listener_kinds.len)
+	if (i >= srv.conf->nlisteners)
 		return -1;
-	*ret_kind = srv.conf->listener_kinds.data[i];
+	*ret_kind = srv.conf->listener_kind[i];
 	return PRIVD_FD_LISTENER + (int)i;
 }
 
@@ -245,19 +244,14 @@ directory(const char *name)
 int
 main(int argc, char *argv[])
 {
-	int	conf_fd = PRIVD_FD_CONF, token_fd = PRIVD_FD_TOKEN;
-
 	(void)argv;
 	log_init("privd", LOG_L_INFO, 0);
 	if (argc != 1)
 		fatalx("takes no arguments");
 	inherited();
-	conf_log(srv.conf, "privd");
 	if ((srv.ep = epoll_create1(EPOLL_CLOEXEC)) == -1)
 		fatal("epoll");
-	maker_start(PRIVD_FD_LOCK, conf_fd, token_fd);
-	fd_close(&conf_fd);
-	fd_close(&token_fd);
+	maker_start();
 	srv.state_fd = PRIVD_FD_STATE;
 	srv.boxes_fd = directory("sandboxes");
 	srv.rootfs_fd = directory("rootfs");
@@ -265,9 +259,10 @@ main(int argc, char *argv[])
 	if ((srv.meminfo_fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC)) ==
 	    -1)
 		fatal("open /proc/meminfo");
-	table_init();
-	if (conf_landlock(srv.conf))
+	if (srv.conf->landlock)
 		fence.landlock = confine_landlock;
+	else
+		log_warnx("fence without Landlock, as the configuration says");
 	if (confine_enter(&fence) == -1)
 		fatalx("%s", confine_error());
 	scan();

@@ -9,7 +9,6 @@
 
 #include "boxfd.h"
 #include "chan.h"
-#include "conf.h"
 #include "log.h"
 #include "maker_ask.h"
 #include "ulid.h"
@@ -19,7 +18,7 @@ enum daemon_kind { D_NETD, D_STORED, D_APID, D_N };
 
 /* What is opened at start and lives as long as privd. */
 struct server {
-	const struct conf *conf;	/* borrowed: conf.c */
+	const struct server_conf *conf;	/* borrowed: privd.c */
 	int		 state_fd;	/* directories, for fstatat(2) alone */
 	int		 boxes_fd;
 	int		 rootfs_fd;
@@ -53,12 +52,12 @@ int		 listener(unsigned int i, unsigned int *ret_kind);
 struct entry;
 
 /* Starts it, with the descriptors of the server; fatal when that fails. */
-void		 maker_start(int lock_fd, int conf_fd, int token_fd);
+void		 maker_start(void);
 /*
  * Sends a request with n descriptors (borrowed, or -1).  -1 with EAGAIN:
  * enough is under way, ask again after the next answer.
  */
-int		 maker_ask(const struct maker_req *, const int *fds,
+int		 maker_ask(struct maker_req *, const int *fds,
 		    size_t n);
 /*
  * 1 and an answer, of this module until the next, with descriptors that the
@@ -169,7 +168,6 @@ struct entry {
 
 #define TABLE_MAX	4400	/* conf's most boxes, and what is being removed */
 
-void		 table_init(void);
 struct entry	*table_find(const char *id);		/* or NULL */
 struct entry	*table_number(unsigned int n);		/* or NULL: free */
 /* The entries in ascending order of ids: the i-th, or NULL. */

@@ -44,7 +44,7 @@ found(const struct maker_found *f, int *fds)
 void
 scan(void)
 {
-	static const struct maker_req	 q = { .op = MK_SCAN };
+	static struct maker_req	 q = { .op = MK_SCAN };
 	struct maker_ans		*a;
 	int				*fds;
 

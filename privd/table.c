@@ -5,22 +5,15 @@
  * untouched.  Numbers and times that the loop looks at each turn stand in
  * arrays of their own, so that a thousand idle boxes cost it little.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "privd.h"
 
-static struct entry	*table;			/* owned, TABLE_MAX */
+static struct entry	 table[TABLE_MAX];
 static uint64_t		 due[TABLE_MAX];	/* ms, 0: none */
 static unsigned int	 order[TABLE_MAX];	/* numbers, by id */
 static unsigned int	 count;			/* of order */
 static unsigned int	 high;			/* numbers ever used */
-
-void
-table_init(void)
-{
-	table = xcalloc(TABLE_MAX, sizeof(*table));
-}
 
 struct entry *
 table_at(unsigned int i)

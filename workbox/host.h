@@ -42,6 +42,8 @@ int	config_path(char *dst, size_t size, const char *opt, const char *val);
 /* ---- start.c: what is opened for privd --------------------------------- */
 
 #define LISTEN_MAX	16
+/* Open files that a server of this configuration may need at most. */
+#define START_FILES(c)	(256 + 6 * (c)->max_boxes)
 
 struct start {
 	const char	*addr[LISTEN_MAX];	/* borrowed; config_listen()'s */
@@ -53,11 +55,11 @@ struct start {
 
 /*
  * Takes the state directory, opens the listening sockets and puts every
- * descriptor in its place as enum privd_fd says; conf is sealed with what
- * privd must know of them.  From here on 0 and 1 are /dev/null, and nothing
+ * descriptor in its place as enum privd_fd says, with what privd must know
+ * of them.  From here on 0 and 1 are /dev/null, and nothing
  * but an exec or an exit may follow.  0, or fail()'s code.
  */
-int	start(struct conf *, struct start *);
+int	start(const struct conf *, struct start *);
 
 /* ---- tree.c: directories that are built and then put in place ---------- */
 
@@ -95,7 +97,7 @@ enum verdict { V_OK, V_WARN, V_FAIL };
 struct finding {
 	enum verdict	 verdict;
 	char		 detail[256];
-	char		 cure[256];	/* "" when there is none */
+	char		 cure[1024];	/* "" when there is none */
 };
 
 /* Fills a finding; formats are literal. */

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "server.h"
 #include "ulid.h"
 #include "xmalloc.h"
 
@@ -214,18 +215,16 @@ take_state(const struct conf *c)
 
 /* ---- sockets ----------------------------------------------------------- */
 
-static uint8_t	kinds[LISTEN_MAX + 1];
-
 static int
-add_listener(struct conf *c, int fd, unsigned int kind, const char *addr)
+add_listener(struct server_conf *s, int fd, unsigned int kind,
+    const char *addr)
 {
-	kinds[c->listener_kinds.len++] = (uint8_t)kind;
-	c->listener_kinds.data = kinds;
+	s->listener_kind[s->nlisteners++] = (uint8_t)kind;
 	return place(fd, addr);
 }
 
 static int
-listen_tcp(struct conf *c, const char *addr)
+listen_tcp(struct server_conf *s, const char *addr)
 {
 	auto_close int		fd = -1;
 	struct sockaddr_storage	sa = { 0 };
@@ -243,7 +242,7 @@ listen_tcp(struct conf *c, const char *addr)
 	    bind(fd, (struct sockaddr *)&sa, len) == -1 ||
 	    listen(fd, BACKLOG) == -1)
 		return fail_errno("listen on %s", addr);
-	return add_listener(c, steal_fd(&fd), 0, addr);
+	return add_listener(s, steal_fd(&fd), 0, addr);
 }
 
 /* Removes a socket on which nobody listens; a live one is an error. */
@@ -268,16 +267,16 @@ remove_stale(const struct sockaddr_un *un)
 }
 
 static int
-listen_unix(struct conf *c, gid_t gid)
+listen_unix(struct server_conf *s, gid_t gid)
 {
 	auto_close int		 fd = -1;
 	struct sockaddr_un	 un = { .sun_family = AF_UNIX };
 	char			*slash;
 	int			 rc;
 
-	if (str_copy(un.sun_path, c->socket, sizeof un.sun_path) == -1 ||
+	if (str_copy(un.sun_path, s->socket, sizeof un.sun_path) == -1 ||
 	    (slash = strrchr(un.sun_path, '/')) == NULL)
-		return fail("%s: not a path for a socket", c->socket);
+		return fail("%s: not a path for a socket", s->socket);
 	if (slash != un.sun_path) {
 		*slash = '\0';		/* /run is empty after a boot */
 		if (mkdir(un.sun_path, 0755) == -1 && errno != EEXIST)
@@ -292,19 +291,19 @@ listen_unix(struct conf *c, gid_t gid)
 	    chown(un.sun_path, 0, gid) == -1 ||
 	    chmod(un.sun_path, 0660) == -1 || listen(fd, BACKLOG) == -1)
 		return fail_errno("listen on %s", un.sun_path);
-	return add_listener(c, steal_fd(&fd), 1, un.sun_path);
+	return add_listener(s, steal_fd(&fd), 1, un.sun_path);
 }
 
 static int
-listeners(struct conf *c, const struct start *st)
+listeners(struct server_conf *s, const struct start *st)
 {
 	size_t	i;
 	int	rc = 0;
 
 	for (i = 0; rc == 0 && i < st->naddr; i++)
-		rc = listen_tcp(c, st->addr[i]);
-	if (rc == 0 && strcmp(c->socket, "none") != 0)
-		rc = listen_unix(c, st->gid_socket);
+		rc = listen_tcp(s, st->addr[i]);
+	if (rc == 0 && strcmp(s->socket, "none") != 0)
+		rc = listen_unix(s, st->gid_socket);
 	return rc;
 }
 
@@ -312,7 +311,7 @@ listeners(struct conf *c, const struct start *st)
 
 /* NOTIFY_SOCKET as sd_notify(3) has it; one that is not there is no fault. */
 static int
-notify(struct conf *c)
+notify(struct server_conf *c)
 {
 	auto_close int		 fd = -1;
 	const char		*s = getenv("NOTIFY_SOCKET");
@@ -334,43 +333,47 @@ notify(struct conf *c)
 		(void)fail_errno("connect to NOTIFY_SOCKET");
 		return 0;
 	}
-	c->notify_fd = (uint64_t)next;
+	c->notify_fd = next;
 	return place(steal_fd(&fd), "NOTIFY_SOCKET");
 }
 
 static int
-ready(struct conf *c, int fd)
+ready(struct server_conf *c, int fd)
 {
 	if (fd == -1)
 		return 0;
-	c->ready_fd = (uint64_t)next;
+	c->ready_fd = next;
 	return place(fd, "ready descriptor");
 }
 
 /* ---- all of it --------------------------------------------------------- */
 
 static int
-seal(const struct conf *c)
+seal(const struct conf *c, const struct server_conf *s)
 {
-	auto_close int	fd = conf_seal(c);
+	auto_close int	conf = conf_seal(c);
+	auto_close int	server = server_seal("server", s, sizeof *s);
 
-	if (fd == -1)
+	if (conf == -1 || server == -1)
 		return fail_errno("seal the configuration: %s", wire_error());
-	if (dup2(fd, PRIVD_FD_CONF) == -1 ||
+	if (dup2(conf, PRIVD_FD_CONF) == -1 ||
+	    dup2(server, PRIVD_FD_SERVER) == -1 ||
 	    close_range((unsigned int)next, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
 		return fail_errno("arrange descriptors");
 	return 0;
 }
 
 int
-start(struct conf *c, struct start *st)
+start(const struct conf *c, struct start *st)
 {
-	int	rc;
+	static struct server_conf	s;
+	int				rc;
 
+	server_fill(c, &s);
 	if ((rc = limits(c)) != 0 || (rc = places(st)) != 0 ||
 	    (rc = place(st->token_fd, "key")) != 0 ||
-	    (rc = take_state(c)) != 0 || (rc = listeners(c, st)) != 0 ||
-	    (rc = notify(c)) != 0 || (rc = ready(c, st->ready_fd)) != 0)
+	    (rc = take_state(c)) != 0 || (rc = listeners(&s, st)) != 0 ||
+	    (rc = notify(&s)) != 0 || (rc = ready(&s, st->ready_fd)) != 0)
 		return rc;
-	return seal(c);
+	return seal(c, &s);
 }

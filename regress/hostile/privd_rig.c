@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "privd_rig.h"
+#include "server.h"
 #include "xmalloc.h"
 
 #define WAIT_MS	60000	/* others may be at work on this machine */
@@ -112,7 +113,6 @@ rootfs(struct rig *r)
 static void
 configure(struct rig *r)
 {
-	static const uint8_t kinds[] = { 0, 1 };
 	struct conf	*c = &r->conf;
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 
@@ -132,10 +132,6 @@ configure(struct rig *r)
 	c->uid_stored = c->gid_stored = 64002;
 	c->uid_apid = c->gid_apid = 64003;
 	c->disk_floor = 1;
-	c->listener_kinds.data = kinds;
-	c->listener_kinds.len = sizeof(kinds);
-	c->notify_fd = PRIVD_FD_LISTENER + 2;
-	c->ready_fd = PRIVD_FD_LISTENER + 3;
 	r->notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	(void)str_copy(un.sun_path, at(r, "notify"), sizeof(un.sun_path));
 	ck_assert_int_eq(bind(r->notify, (struct sockaddr *)&un, sizeof(un)),
@@ -326,7 +322,7 @@ sock_at(struct rig *r, int type, const char *name)
 
 /* As `workbox serve' does: enum privd_fd. */
 static void
-privd_exec(struct rig *r, int conf, int token, int ready)
+privd_exec(struct rig *r, int server, int conf, int token, int ready)
 {
 	char		*argv[] = { WB_TOP_BUILDDIR "/privd/privd", NULL };
 	char		*envp[] = { NULL };
@@ -335,7 +331,7 @@ privd_exec(struct rig *r, int conf, int token, int ready)
 			    O_APPEND, 0644);
 	int		 null = open("/dev/null", O_RDWR);
 	int		 rw = open(at(r, "lock"), O_RDWR | O_CREAT, 0600);
-	int		 fd[] = { conf, token,
+	int		 fd[] = { server, conf, token,
 			    open(r->dir, O_RDONLY | O_DIRECTORY),
 			    open(at(r, "lock"), O_RDONLY), rw,
 			    sock_at(r, SOCK_STREAM, NULL),
@@ -364,15 +360,23 @@ privd_exec(struct rig *r, int conf, int token, int ready)
 void
 rig_privd(struct rig *r)
 {
-	int	p[2], conf, token;
+	struct server_conf	s;
+	int			p[2], conf, token, server;
 
+	server_fill(&r->conf, &s);
+	s.nlisteners = 2;
+	s.listener_kind[1] = 1;
+	s.notify_fd = PRIVD_FD_LISTENER + 2;
+	s.ready_fd = PRIVD_FD_LISTENER + 3;
 	rig_hangup(r);
+	ck_assert_int_ne(server = server_seal("server", &s, sizeof(s)), -1);
 	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
 	ck_assert_int_ne(conf = conf_seal(&r->conf), -1);
 	token = sealed("0123456789abcdef0123456789abcdef", 32);
 	ck_assert_int_ne(r->pid = fork(), -1);
 	if (r->pid == 0)
-		privd_exec(r, conf, token, p[1]);
+		privd_exec(r, server, conf, token, p[1]);
+	(void)close(server);
 	(void)close(conf);
 	(void)close(token);
 	(void)close(p[1]);

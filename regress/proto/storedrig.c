@@ -100,7 +100,6 @@ sealed_conf(const struct rig *r)
 #define C_BOOL(w, f, d, doc)		c.f = d;
 #define X_U64(f, lo, hi)		c.f = RIG_UID;
 #include "conf.def"
-	c.notify_fd = c.ready_fd = 0;
 	(void)str_copy(c.state_dir, r->dir, sizeof(c.state_dir));
 	(void)str_copy(c.log_level, "debug", sizeof(c.log_level));
 	c.audit_argv = r->audit_argv;

@@ -39,7 +39,7 @@
 #endif
 
 static char		state[64], cgname[32];
-static struct maker_conf conf;
+static struct server_conf conf;
 
 /* One box of a test. */
 struct tbox {
@@ -144,7 +144,7 @@ box_start(struct tbox *b, unsigned int slot)
 		b->run.pidfd = -1;
 		return -1;
 	}
-	ck_assert_int_eq(fds_send(b->run.netns_fd, "", 1, &b->netns, 1), 0);
+	ck_assert_int_eq(fds_send(b->run.netns_fd, "", 1, &b->netns, 1, 0), 0);
 	(void)close(b->run.netns_fd);
 	wait_fd(b->run.ready_fd, POLLIN);
 	n = read(b->run.ready_fd, b->why, sizeof(b->why) - 1);
@@ -271,9 +271,9 @@ world(void)
 	(void)str_copy(conf.cgroup, cgname, sizeof(conf.cgroup));
 	conf.uid_base = 0x71000000;
 	conf.max_boxes = 64;
-	conf.max_memory = 1 << 30;
-	conf.max_cpu_milli = 64000;
-	conf.max_pids = 32768;
+	conf.most.memory_bytes = 1 << 30;
+	conf.most.cpu_milli = 64000;
+	conf.most.pids = 32768;
 }
 
 static void
@@ -818,13 +818,13 @@ START_TEST(test_failures)
 	bad.uid = 0;
 	ck_assert_int_eq(launch(&bad, &b, &run), -1);
 	bad.uid = b.ask.uid;
-	bad.limits.memory_bytes = conf.max_memory + 4096;
+	bad.limits.memory_bytes = conf.most.memory_bytes + 4096;
 	ck_assert_int_eq(launch(&bad, &b, &run), -1);
 	bad.limits = b.ask.limits;
-	bad.limits.pids = conf.max_pids + 1;
+	bad.limits.pids = conf.most.pids + 1;
 	ck_assert_int_eq(launch(&bad, &b, &run), -1);
 	bad.limits = b.ask.limits;
-	bad.limits.cpu_milli = conf.max_cpu_milli + 1;
+	bad.limits.cpu_milli = conf.most.cpu_milli + 1;
 	ck_assert_int_eq(launch(&bad, &b, &run), -1);
 	bad.limits = b.ask.limits;	/* twice */
 	ck_assert_int_eq(launch(&bad, &b, &run), -1);

@@ -1,0 +1,52 @@
+/*
+ * server: what privd and its maker know of the configuration, as it lies in
+ * memory: `workbox serve', privd and maker are built and installed together.
+ * Everyone else gets struct conf.
+ */
+#ifndef COMMON_SERVER_H
+#define COMMON_SERVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "boxfd.h"
+
+/*
+ * What privd inherits from `workbox serve', beside /dev/null as 0 and 1 and
+ * the log as 2; behind the listeners those of notify_fd and ready_fd.
+ */
+enum privd_fd {
+	PRIVD_FD_SERVER = 3,	/* sealed memfd: struct server_conf */
+	PRIVD_FD_CONF,		/* sealed memfds, for the daemons */
+	PRIVD_FD_TOKEN,
+	PRIVD_FD_STATE,		/* directory */
+	PRIVD_FD_LOCK,		/* STATE/lock with the BSD lock */
+	PRIVD_FD_HELD,		/* closing it or LOCK gives up the POSIX lock */
+	PRIVD_FD_LISTENER	/* nlisteners of them */
+};
+
+struct server_conf {
+	char		 version[32];		/* PACKAGE_VERSION of serve */
+	char		 state_dir[256], cgroup[256], libexec_dir[256];
+	char		 socket[101];		/* or "none" */
+	uint8_t		 nlisteners;
+	uint8_t		 listener_kind[17];	/* as in DAEMON_LISTENER */
+	int		 notify_fd, ready_fd;	/* -1: nobody waits */
+	int		 log_level, syslog;
+	int		 landlock;		/* 0: the configuration has none */
+	uint32_t	 uid_netd, gid_netd, net_uid_base, uid_base;
+	uint32_t	 max_boxes, restart_limit;
+	struct box_limits most, dflt;
+	uint64_t	 disk_floor;		/* bytes; 0: the default */
+};
+
+#define SERVER_SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | \
+			    F_SEAL_WRITE)
+
+struct conf;
+/* All but the listeners and descriptors, which are none. */
+void	server_fill(const struct conf *, struct server_conf *ret);
+/* A sealed memfd of len bytes, or -1 with errno. */
+int	server_seal(const char *name, const void *, size_t len);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * host.c: whether the host can bear another box: memory and disk.
+ */
+#include <sys/statvfs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "maker.h"
+
+#define MIB	(UINT64_C(1) << 20)
+
+/* A number of kB behind a word of /proc/meminfo, in bytes; 0: not there. */
+static uint64_t
+meminfo(const char *text, const char *word)
+{
+	const char	*p = strstr(text, word);
+
+	return p == NULL ? 0 :
+	    (uint64_t)strtoull(p + strlen(word), NULL, 10) * 1024;
+}
+
+static int
+short_of(int error, const char *what, uint64_t have, uint64_t keep)
+{
+	errno = error;
+	(void)box_fail("%s: %" PRIu64 " MiB are free, %" PRIu64 " are kept",
+	    what, have / MIB, keep / MIB);
+	return -1;
+}
+
+/* A tenth, or half a GiB where that is no more than a quarter. */
+static int
+memory_allows(void)
+{
+	char		buf[4096];
+	uint64_t	total, avail, keep;
+
+	if (facts_file(AT_FDCWD, "/proc/meminfo", buf, sizeof(buf)) == -1)
+		return box_fail("read /proc/meminfo");
+	total = meminfo(buf, "MemTotal:");
+	avail = meminfo(buf, "MemAvailable:");
+	keep = total / 4 < 512 * MIB ? total / 4 : 512 * MIB;
+	if (keep < total / 10)
+		keep = total / 10;
+	return avail >= keep ? 0 : short_of(ENOMEM, "memory", avail, keep);
+}
+
+int
+host_allows(void)
+{
+	struct statvfs	fs;
+	uint64_t	total, avail, keep = mk.conf.disk_floor;
+
+	if (memory_allows() == -1)
+		return -1;
+	if (fstatvfs(box_dir(), &fs) == -1)
+		return box_fail("state directory");
+	avail = (uint64_t)fs.f_bavail * fs.f_frsize;
+	total = (uint64_t)fs.f_blocks * fs.f_frsize;
+	if (keep == 0)
+		keep = total / 20 > 1024 * MIB ? total / 20 : 1024 * MIB;
+	return avail >= keep ? 0 :
+	    short_of(ENOSPC, "state directory", avail, keep);
+}
