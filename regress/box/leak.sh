@@ -21,17 +21,6 @@ facts() {
 	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -print | sort
 }
 
-# Every process whose program is our libexec/NAME.
-daemon_pids() {
-	for e in /proc/[0-9]*/exe; do
-		[ "$(readlink "$e")" = "$WB_PREFIX/libexec/workbox/$1" ] || continue
-		p=${e#/proc/}; p=${p%/exe}
-		# ours alone: another server may run from the same place
-		grep -qzx "$WB_MARK" "/proc/$p/environ" 2>/dev/null; echo "$p"
-	done
-}
-WB_MARK=none
-
 uids_in_use() {	# processes and files with a uid of the boxes' ranges
 	ps -eo uid= | awk -v u="$WB_UIDS" '$1 >= u + 65536 && $1 < u + 65536 * 4097' | wc -l
 	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -uid "+$WB_UIDS" -print | wc -l

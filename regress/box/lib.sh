@@ -98,6 +98,14 @@ box_pid() {
 	return 1
 }
 
+# Every process below ours that runs libexec/NAME, and itself.
+descendants() { for c in $(pgrep -P "$1"); do echo "$c"; descendants "$c"; done; }
+daemon_pids() {
+	for p in $serve_pid $(descendants "$serve_pid"); do
+		[ "$(readlink "/proc/$p/exe")" != "$WB_PREFIX/libexec/workbox/$1" ] || echo "$p"
+	done
+}
+
 pass() { passed=$((passed + 1)); echo "ok - $1"; }
 fail() { failed=$((failed + 1)); echo "not ok - $1"; shift; [ $# -eq 0 ] || printf '%s\n' "$@" | sed 's/^/#   /'; }
 skip() { skipped=$((skipped + 1)); echo "skip - $1"; }

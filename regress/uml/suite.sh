@@ -1,8 +1,8 @@
 #!/bin/sh
 # suite.sh: what runs in the guest, one line per check.
 box=$WB_TOP/regress/box
-WB_DIRECT=1
-export WB_DIRECT
+WB_DIRECT=1 WB_OWN_HOST=1
+export WB_DIRECT WB_OWN_HOST
 fail=0 work=$WB_WORK
 run() {
 	echo "guest: $*"
@@ -12,6 +12,8 @@ run() {
 }
 run "$box/limits.sh"
 WB_COUNT=10 run "$box/leak.sh"
+run "$box/attacks_mem.sh"
+run "$box/core.sh"
 if [ "$WB_LANE" = long ]; then
 	run "$box/restart.sh"
 fi

@@ -102,7 +102,10 @@ udp_pair(int *ret)
 	return s;
 }
 
-/* 0 TCP, 1 UDP, 2 only 400 MiB, until nothing is taken any more: says how many MiB are sent and unread. */
+/*
+ * Sends to who does not read until nothing is taken any more, says how many
+ * MiB that were, and stays.  kind: 0 TCP, 1 UDP, 2 TCP up to 400 MiB.
+ */
 void
 net_buffers(int kind)
 {
