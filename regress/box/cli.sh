@@ -27,7 +27,7 @@ no "a bad time limit" 125 wb exec x --timeout -1 -- true
 no "a relative directory" 125 wb exec x --cwd tmp -- true
 no "a bad server" 125 wb list --server ftp://localhost
 no "a server that is not there" 125 wb list --server "unix:$work/nothing"
-like "is named" "$out" "unix:$work/nothing"
+is "is named, with the reason" "$out" "workbox sandbox list: reach unix:$work/nothing: No such file or directory; is \"workbox serve\" running there?"
 no "a key file that is not there" 125 wb list --token-file "$work/nothing"
 (WORKBOX_TOKEN=wrongwrongwrongwrong; export WORKBOX_TOKEN; wb list) >/dev/null 2>&1
 is "a wrong key is refused" $? 125
@@ -47,6 +47,10 @@ like "version" "$("$WB_BIN" version)" '^server .* at http'
 # ---- sandboxes
 no "a network must be chosen" 125 wb create --name x
 like "and it says what to write" "$out" 'network.*none'
+no "a network that is none" 125 wb create --name x --network x
+like "is told which there are" "$out" 'has no network "x": write "network": "none"\. \(network-unsupported\)$'
+no "a network that is to come" 125 wb create --name x --network egress
+like "is told the same" "$out" 'has no network "egress": write "network": "none"\. \(network-unsupported\)$'
 out=$(wb create --name cli --network none --memory 256M --cpus 0.5 --pids 200 --label a=b --label c=d=e --env 'GREETING=good day')
 is "create prints the sandbox" "$(printf '%s' "$out" | json state)" READY
 id=$(printf '%s' "$out" | json id)
@@ -80,7 +84,11 @@ no "the exit code" 42 wb exec cli -- sh -c 'exit 42'
 no "a signal" 137 wb exec cli -- sh -c 'kill -9 $$'
 no "a command that is not there" 127 wb exec cli -- nosuchcommand
 no "one that cannot run" 126 wb exec cli -- /etc/passwd
-no "a directory that is not there" 125 wb exec cli --cwd /nowhere -- true
+no "a directory that is not there" 126 wb exec cli --cwd /nowhere -- true
+like "is named" "$out" '^workbox sandbox exec: .*\(bad-cwd\)$'
+no "a directory that is none" 126 wb exec cli --cwd /etc/passwd -- true
+no "the same of run" 126 wb run cli --cwd /nowhere -- true
+no "run of a command that is not there" 127 wb run cli -- nosuchcommand
 no "a sandbox that is not there" 125 wb exec nothing -- true
 wb exec cli --timeout 0.3 -- sleep 60 >/dev/null 2>"$work/err"
 r=$?
@@ -185,8 +193,11 @@ wb create --name third --network none >/dev/null
 no "one that is used stays" 125 "$WB_BIN" rootfs rm second --state "$S"
 like "and its user is named" "$out" third
 wb rm --grace 0 third
-await "$WB_BIN" rootfs rm second --state "$S" && pass "rm of one that is not" || fail "rootfs rm"
+removed() { "$WB_BIN" rootfs rm second --state "$S" 2>"$work/rm"; }
+await removed && pass "rm of one that is not" || fail "rootfs rm" "$(cat "$work/rm")"
 is "no default is left" "$(readlink "$S/rootfs/default")" ''
+is "which is told, with what sets one" "$(cat "$work/rm")" "workbox rootfs rm: there is no default any more: workbox rootfs default NAME --state $S sets one, and so does the next build"
+like "doctor's cure says where" "$("$WB_BIN" doctor --state "$S" --config "$work/workbox.conf")" "cure: workbox rootfs build minimal --config $work/workbox.conf --state $S, or workbox rootfs default NAME --config $work/workbox.conf --state $S"
 is "nothing half-built is left" "$(ls -A "$S/rootfs")" minimal
 mkdir "$S/rootfs/.build-deadbeef"
 ok "default" "$WB_BIN" rootfs default minimal --state "$S"
@@ -201,7 +212,12 @@ like "and says what it tried" "$out" '^ok +overlay: '
 like "doctor as JSON" "$("$WB_BIN" doctor --format json --state "$S" --config "$work/workbox.conf")" '"name": "cgroup"'
 like "doctor --calls" "$("$WB_BIN" doctor --calls | tail -n 1)" '^[0-9]+ allowed, [0-9]+ EPERM'
 rm "$S/runtime/wb"
-like "a runtime that is not whole" "$("$WB_BIN" doctor --state "$S" --config "$work/workbox.conf")" '^warn runtime: '
+ln -s workbox.conf "$work/it's one.conf"
+out=$("$WB_BIN" doctor --state "$S" --config "$work/it's one.conf")
+like "a runtime that is not whole" "$out" '^warn runtime: '
+cure=$(printf '%s\n' "$out" | sed -n '/^warn runtime/{n;s/^ *cure: workbox/"$WB_BIN"/p;}')
+like "the cure, as it is printed" "$cure" "--config '$work/it.*one.conf' --state $S\$"
+(eval "$cure") >/dev/null && [ -e "$S/runtime/wb" ] && pass "cures" || fail "does not cure" "$cure"
 no "a second server on this state" 125 "$WB_BIN" serve --config "$work/workbox.conf"
 is "is refused by name" "$out" "workbox serve: state directory $WB_STATE is in use by another server, process $serve_pid"
 mkdir "$work/second"

@@ -11,7 +11,7 @@ chmod 755 "$work/handler"
 echo "|$work/handler %P %u" >/proc/sys/kernel/core_pattern
 attack_init
 box_serve
-ok "create a" wb create --name a --network none --memory 134217728 --pids 100 --cpus 1
+ok "create a" wb create --name a --network none --memory 134217728 --pids 128 --cpus 1
 
 crashed() { [ "$(wc -l <"$handled")" -ge "$1" ]; }
 sh -c 'ulimit -c 0; kill -SEGV $$' 2>/dev/null

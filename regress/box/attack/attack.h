@@ -64,6 +64,7 @@ void	fs_tree(const char *dir);
 void	net_reach(int port);
 void	net_abstract(const char *name);
 void	net_path(const char *path);
+void	net_ping(const char *address);
 void	net_pass(const char *sock);
 void	net_buffers(int kind);
 void	net_connect(int);

@@ -135,6 +135,7 @@ static const struct word {
 	{ "net", NULL, net_reach, NULL },
 	{ "abstract", NULL, NULL, net_abstract },
 	{ "path", NULL, NULL, net_path },
+	{ "ping", NULL, NULL, net_ping },
 	{ "pass", NULL, NULL, net_pass },
 	{ "buffers", NULL, net_buffers, NULL },
 	{ "connect", NULL, net_connect, NULL },

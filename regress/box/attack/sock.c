@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -72,6 +73,29 @@ net_pass(const char *sock)
 	check(i == 50 && n == 50,
 	    "B38 the runner hangs up on one who sends a descriptor: %d of %d",
 	    n, i);
+}
+
+/* An echo by a ping socket, which wants no capability. */
+void
+net_ping(const char *address)
+{
+	struct sockaddr_in	a4 = { .sin_family = AF_INET };
+	struct sockaddr_in6	a6 = { .sin6_family = AF_INET6 };
+	int			v6 = strchr(address, ':') != NULL;
+	int			fd = socket(v6 ? AF_INET6 : AF_INET,
+				    SOCK_DGRAM, v6 ? 58 : 1);
+	unsigned char		q[16] = { v6 ? 128 : 8 }, r[64] = "";
+	struct timeval		t = { 2, 0 };
+	int			e;
+
+	inet_pton(v6 ? AF_INET6 : AF_INET, address, v6 ?
+	    (void *)&a6.sin6_addr : (void *)&a4.sin_addr);
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	e = fd == -1 || (v6 ? sendto(fd, q, sizeof(q), 0, (void *)&a6,
+	    sizeof(a6)) : sendto(fd, q, sizeof(q), 0, (void *)&a4,
+	    sizeof(a4))) == -1 || recv(fd, r, sizeof(r), 0) < 8 ? errno : 0;
+	check(e == 0 && r[0] == (v6 ? 129 : 0), "ping: %s answers: %s",
+	    address, e == 0 ? "yes" : strerror(e));
 }
 
 /* ---- buffers ----------------------------------------------------------- */
