@@ -48,10 +48,9 @@ server_fill(const struct conf *c, struct server_conf *s)
 	(void)str_copy(s->libexec_dir, c->libexec_dir,
 	    sizeof(s->libexec_dir));
 	(void)str_copy(s->socket, c->socket, sizeof(s->socket));
-	s->notify_fd = s->ready_fd = -1;
+	s->notify_fd = s->ready_fd = s->log_fd = -1;
 	s->log_level = level == -1 ? LOG_L_INFO : level;
 	s->syslog = strcmp(c->log, "syslog") == 0;
-	s->landlock = strcmp(c->landlock, "none") != 0;
 	s->uid_netd = (uint32_t)c->uid_netd;
 	s->gid_netd = (uint32_t)c->gid_netd;
 	s->net_uid_base = (uint32_t)c->net_uid_base;

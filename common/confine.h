@@ -29,6 +29,8 @@ struct confine {
 	const int			*landlock_but; /* but to read and write
 					  beneath these descriptors */
 	size_t				 nlandlock_but;
+	int				 landlock_exec;	/* and but to execute
+					  this one; 0: nothing */
 	const struct confine_limit	*limits;
 	size_t				 nlimits;
 	/* made by mkfilter from calls.def; none: no filter */

@@ -33,17 +33,16 @@ landlock_fs(int abi)
 }
 
 static int
-landlock_but(int ruleset, int dir)
+landlock_but(int ruleset, int fd, uint64_t access)
 {
 	struct landlock_path_beneath_attr	attr = {
-		.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE |
-		    LANDLOCK_ACCESS_FS_WRITE_FILE,
-		.parent_fd = dir,
+		.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE | access,
+		.parent_fd = fd,
 	};
 
 	if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH,
 	    &attr, 0) == -1)
-		return confine_fail("Landlock rule for descriptor %d", dir);
+		return confine_fail("Landlock rule for descriptor %d", fd);
 	return 0;
 }
 
@@ -68,8 +67,12 @@ confine_landlock(const struct confine *c)
 	if (fd == -1)
 		return confine_fail("Landlock ruleset");
 	for (i = 0; i < c->nlandlock_but; i++)
-		if (landlock_but(fd, c->landlock_but[i]) == -1)
+		if (landlock_but(fd, c->landlock_but[i],
+		    LANDLOCK_ACCESS_FS_WRITE_FILE) == -1)
 			return -1;
+	if (c->landlock_exec != 0 && landlock_but(fd, c->landlock_exec,
+	    LANDLOCK_ACCESS_FS_EXECUTE) == -1)
+		return -1;
 	if (syscall(SYS_landlock_restrict_self, fd, 0) == -1)
 		return confine_fail("Landlock restrict");
 	return 0;

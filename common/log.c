@@ -55,6 +55,12 @@ log_init(const char *name, enum log_level level, int use_syslog)
 	}
 }
 
+void
+log_adopt(int fd)
+{
+	log_fd = fd;
+}
+
 int
 log_descriptor(void)
 {

@@ -10,6 +10,8 @@ enum log_level { LOG_L_ERROR, LOG_L_WARN, LOG_L_INFO, LOG_L_DEBUG };
 
 /* name: borrowed for ever.  With syslog the socket is opened at once. */
 void	log_init(const char *name, enum log_level, int use_syslog);
+/* A socket as log_init() would have opened, taken; -1: none. */
+void	log_adopt(int fd);
 /* syslog's socket, which a fence has to leave open, or -1. */
 int	log_descriptor(void);
 /* "error", "warning", "info", "debug" to a level, or -1. */

@@ -19,7 +19,9 @@ enum privd_fd {
 	PRIVD_FD_SERVER = 3,	/* sealed memfd: struct server_conf */
 	PRIVD_FD_CONF,		/* sealed memfds, for the daemons */
 	PRIVD_FD_TOKEN,
-	PRIVD_FD_STATE,		/* directory */
+	PRIVD_FD_MAKER,		/* socket: maker_ask.h */
+	PRIVD_FD_BOXES,		/* O_PATH of STATE/sandboxes and rootfs: names */
+	PRIVD_FD_ROOTFS,	/* are looked up there, nothing is opened */
 	PRIVD_FD_LOCK,		/* STATE/lock with the BSD lock */
 	PRIVD_FD_HELD,		/* closing it or LOCK gives up the POSIX lock */
 	PRIVD_FD_LISTENER	/* nlisteners of them */
@@ -33,7 +35,7 @@ struct server_conf {
 	uint8_t		 listener_kind[17];	/* as in DAEMON_LISTENER */
 	int		 notify_fd, ready_fd;	/* -1: nobody waits */
 	int		 log_level, syslog;
-	int		 landlock;		/* 0: the configuration has none */
+	int		 log_fd;	/* privd's syslog socket, -1: none */
 	uint32_t	 uid_netd, gid_netd, net_uid_base, uid_base;
 	uint32_t	 max_boxes, restart_limit;
 	struct box_limits most, dflt;

@@ -98,7 +98,7 @@ rootfs_find(const char *name, char ret[64])
 {
 	struct stat	 st;
 	char		 to[64];
-	ssize_t		 n = readlinkat(srv.rootfs_fd, name, to, sizeof(to));
+	ssize_t		 n = readlinkat(PRIVD_FD_ROOTFS, name, to, sizeof(to));
 
 	if (n != -1) {
 		if (n == sizeof(to) || !wire_charset_ok(CS_NAME, to,
@@ -107,7 +107,7 @@ rootfs_find(const char *name, char ret[64])
 		to[n] = '\0';
 		name = to;
 	}
-	if (fstatat(srv.rootfs_fd, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
+	if (fstatat(PRIVD_FD_ROOTFS, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
 	    !S_ISDIR(st.st_mode))
 		return -1;
 	return str_copy(ret, name, 64);

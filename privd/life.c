@@ -98,7 +98,7 @@ life_on_disk(const char *id)
 {
 	struct stat	st;
 
-	return fstatat(srv.boxes_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+	return fstatat(PRIVD_FD_BOXES, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
 	    errno != ENOENT;
 }
 

@@ -10,16 +10,13 @@
 #include <sys/socket.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sha256.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fds.h"
 #include "privd.h"
 
-static int		 sock = -1;
 static unsigned int	 under_way;
 static unsigned int	 nwant;		/* operations that were not sent */
 
@@ -33,7 +30,7 @@ maker_ask(struct maker_req *req, const int *fds, size_t n)
 		return -1;
 	}
 	n = fds_pack(fds, n, go, &req->places);
-	if (fds_send(sock, req, sizeof(*req), go, n, 0) == -1)
+	if (fds_send(PRIVD_FD_MAKER, req, sizeof(*req), go, n, 0) == -1)
 		fatal("ask the maker");
 	under_way++;
 	return 0;
@@ -51,7 +48,7 @@ maker_answer(struct maker_ans **ret, int **ret_fds, int block)
 	for (n = 0; used && n < FDS_MAX; n++)
 		fd_close(&fds[n]);	/* what nobody took */
 	used = 0;
-	r = fds_recv(sock, &a, sizeof(a), fds, &n, block ? 0 : MSG_DONTWAIT);
+	r = fds_recv(PRIVD_FD_MAKER, &a, sizeof(a), fds, &n, block ? 0 : MSG_DONTWAIT);
 	if (r == -1 && errno == EAGAIN)
 		return 0;
 	if (r < (ssize_t)MAKER_LEN0)
@@ -172,39 +169,15 @@ maker_pump(void)
 
 /* ---- start ------------------------------------------------------------------ */
 
-static void
-run(int fd)
-{
-	char	 path[sizeof(srv.conf->libexec_dir) + 8];
-	char	*argv[2] = { path, NULL }, *envp[1] = { NULL };
-
-	(void)snprintf(path, sizeof(path), "%s/maker",
-	    srv.conf->libexec_dir);
-	if (fd != MAKER_FD && dup2(fd, MAKER_FD) == -1)
-		fatal("start the maker");
-	if (fd == MAKER_FD)
-		(void)fcntl(fd, F_SETFD, 0);
-	(void)execve(path, argv, envp);
-	fatal("run %s", path);
-}
-
 void
-maker_start(void)
+maker_init(void)
 {
 	static struct maker_req	 q = { .op = MK_INIT };
 	struct maker_ans	*a;
 	const int		 fds[] = { PRIVD_FD_LOCK, PRIVD_FD_CONF,
 				    PRIVD_FD_TOKEN };
-	int			 sp[2], *got;
-	pid_t			 pid;
+	int			*got;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sp) == -1 ||
-	    (pid = fork()) == -1)
-		fatal("start the maker");
-	if (pid == 0)
-		run(sp[1]);
-	fd_close(&sp[1]);
-	sock = sp[0];
 	q.u.conf = *srv.conf;
 	if (maker_ask(&q, fds, 3) == -1 || !maker_answer(&a, &got, 1))
 		fatal("start the maker");
@@ -213,5 +186,7 @@ maker_start(void)
 	srv.cgroup_v1 = a->u.init.cgroup_v1;
 	if (a->u.init.note[0] != '\0')
 		log_info("%s", a->u.init.note);
-	ev_add(sock, EV_MAKER, 0, EPOLLIN);
+	(void)close(PRIVD_FD_CONF);	/* the maker has them now */
+	(void)close(PRIVD_FD_TOKEN);
+	ev_add(PRIVD_FD_MAKER, EV_MAKER, 0, EPOLLIN);
 }

@@ -15,12 +15,12 @@
  * LMDB or libevent; end because of what a peer said.
  */
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
-#include <linux/nsfs.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,23 +28,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "confine.h"
 #include "privd.h"
 #include "privd_calls.h"
 
 #define TURN		64		/* events in one turn */
 
-struct server	srv = { .state_fd = -1, .boxes_fd = -1, .rootfs_fd = -1,
-		    .ep = -1, .notify_fd = -1, .ready_fd = -1,
-		    .meminfo_fd = -1 };
+struct server	srv = { .ep = -1, .notify_fd = -1, .ready_fd = -1 };
 static int	signal_fd = -1;
-
-/* root without a capability, in an empty root; and calls.def */
-static struct confine fence = {
-	.root = confine_root_empty,
-	.filter = privd_calls,
-	.nfilter = sizeof(privd_calls) / sizeof(privd_calls[0]),
-};
 
 /* ---- events ------------------------------------------------------------ */
 
@@ -186,9 +176,8 @@ inherited(void)
 	srv.conf = &c;
 	srv.notify_fd = c.notify_fd;
 	srv.ready_fd = c.ready_fd;
-	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
-		fatal("keep descriptors from children");
-	log_init("privd", (enum log_level)c.log_level, c.syslog);
+	log_init("privd", (enum log_level)c.log_level, 0);
+	log_adopt(c.log_fd);
 }
 
 int
@@ -229,16 +218,24 @@ signals(void)
 	ev_add(signal_fd, EV_SIGNAL, 0, EPOLLIN);
 }
 
-/* Directories in which names are looked up, never opened. */
-static int
-directory(const char *name)
+/*
+ * The fence around us was there before we were (workbox/become.c): an empty
+ * root, no capability, no file by Landlock.  The last of it only we can load.
+ */
+static void
+fence(void)
 {
-	int	fd = openat(PRIVD_FD_STATE, name, O_PATH | O_DIRECTORY |
-		    O_NOFOLLOW | O_CLOEXEC);
+	static struct sock_fprog	prog = {
+		.len = sizeof(privd_calls) / sizeof(privd_calls[0]),
+		.filter = (struct sock_filter *)(uintptr_t)privd_calls,
+	};
 
-	if (fd == -1)
-		fatal("open %s/%s", srv.conf->state_dir, name);
-	return fd;
+	if (prctl(PR_SET_DUMPABLE, 0) == -1)
+		fatal("not dumpable");
+#ifndef __SANITIZE_ADDRESS__		/* whose calls are on no list */
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == -1)
+		fatal("load the filter");
+#endif
 }
 
 int
@@ -251,20 +248,9 @@ main(int argc, char *argv[])
 	inherited();
 	if ((srv.ep = epoll_create1(EPOLL_CLOEXEC)) == -1)
 		fatal("epoll");
-	maker_start();
-	srv.state_fd = PRIVD_FD_STATE;
-	srv.boxes_fd = directory("sandboxes");
-	srv.rootfs_fd = directory("rootfs");
 	signals();
-	if ((srv.meminfo_fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC)) ==
-	    -1)
-		fatal("open /proc/meminfo");
-	if (srv.conf->landlock)
-		fence.landlock = confine_landlock;
-	else
-		log_warnx("fence without Landlock, as the configuration says");
-	if (confine_enter(&fence) == -1)
-		fatalx("%s", confine_error());
+	fence();
+	maker_init();
 	scan();
 	set_start();
 	loop();

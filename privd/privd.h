@@ -19,13 +19,9 @@ enum daemon_kind { D_NETD, D_STORED, D_APID, D_N };
 /* What is opened at start and lives as long as privd. */
 struct server {
 	const struct server_conf *conf;	/* borrowed: privd.c */
-	int		 state_fd;	/* directories, for fstatat(2) alone */
-	int		 boxes_fd;
-	int		 rootfs_fd;
 	int		 ep;		/* epoll */
 	int		 notify_fd;	/* -1: nobody waits */
 	int		 ready_fd;	/* -1: nobody waits, or told */
-	int		 meminfo_fd;
 	unsigned int	 cgroup_v1;	/* as the maker says, for row_boot */
 	int		 stopping;	/* SIGTERM came */
 };
@@ -51,8 +47,8 @@ int		 listener(unsigned int i, unsigned int *ret_kind);
 
 struct entry;
 
-/* Starts it, with the descriptors of the server; fatal when that fails. */
-void		 maker_start(void);
+/* Hands it what is the server's; fatal when it cannot make boxes. */
+void		 maker_init(void);
 /*
  * Sends a request with n descriptors (borrowed, or -1).  -1 with EAGAIN:
  * enough is under way, ask again after the next answer.

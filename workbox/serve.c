@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "become.h"
 #include "host.h"
 #include "xmalloc.h"
 
@@ -234,20 +235,21 @@ set_ready(const struct args *a, struct start *st)
 }
 
 static int
-become_privd(struct conf *c, struct start *st)
+become(const struct conf *c, struct start *st)
 {
-	auto_free char	*path = xasprintf("%s/privd", c->libexec_dir);
-	char		*argv[] = { path, NULL }, *envp[] = { NULL };
+	auto_free char	*privd = xasprintf("%s/privd", c->libexec_dir);
+	auto_free char	*maker = xasprintf("%s/maker", c->libexec_dir);
 	int		 rc;
 
-	if (access(path, X_OK) == -1)
-		return fail_errno("%s", path);
+	if (access(privd, X_OK) == -1 || access(maker, X_OK) == -1)
+		return fail_errno("programs in %s", c->libexec_dir);
+	if (strcmp(c->landlock, "none") == 0)
+		note("privd's fence is without Landlock, as the "
+		    "configuration says");
 	if ((rc = start(c, st)) != 0)
 		return rc;
-	(void)umask(022);
-	if (chdir("/") == 0)
-		(void)execve(path, argv, envp);
-	return fail_errno("run %s", path);
+	return fail_errno("%s", become_privd(privd, maker,
+	    strcmp(c->landlock, "none") != 0));
 }
 
 static int
@@ -267,5 +269,5 @@ serve_main(const struct args *a)
 	if ((rc = find_users(&c, &st)) != 0 ||
 	    (rc = read_token(a, &st.token_fd)) != 0)
 		return rc;
-	return become_privd(&c, &st);
+	return become(&c, &st);
 }

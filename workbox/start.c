@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "log.h"
 #include "server.h"
 #include "ulid.h"
 #include "xmalloc.h"
@@ -156,17 +157,17 @@ orphans_end(const struct stat *st)
 }
 
 static int
-take_locks(const char *dir)
+take_locks(int state, const char *dir)
 {
 	struct flock	fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct stat	st;
 	int		rw, rc;
 
-	rw = openat(PRIVD_FD_STATE, "lock", O_RDWR | O_CREAT | O_NOFOLLOW |
+	rw = openat(state, "lock", O_RDWR | O_CREAT | O_NOFOLLOW |
 	    O_CLOEXEC, 0600);
 	if (rw == -1)
 		return fail_errno("%s/lock", dir);
-	if ((rc = place(openat(PRIVD_FD_STATE, "lock", O_RDONLY | O_NOFOLLOW |
+	if ((rc = place(openat(state, "lock", O_RDONLY | O_NOFOLLOW |
 	    O_CLOEXEC), "lock")) != 0 || (rc = place(rw, "lock")) != 0)
 		return rc;
 	if (fcntl(PRIVD_FD_HELD, F_SETLK, &fl) == -1) {
@@ -181,36 +182,49 @@ take_locks(const char *dir)
 	return orphans_end(&st);
 }
 
-/* stored's own directory, which it can not make for itself. */
+/* A directory of the state directory, of its owner alone but to be seen. */
 static int
-make_db(const struct conf *c)
+make_dir(int state, const char *name, mode_t mode, uint64_t uid, uint64_t gid)
 {
-	if (mkdirat(PRIVD_FD_STATE, "db", 0700) == 0) {
-		if (fchownat(PRIVD_FD_STATE, "db", (uid_t)c->uid_stored,
-		    (gid_t)c->gid_stored, AT_SYMLINK_NOFOLLOW) == -1)
-			return fail_errno("owner of %s/db", c->state_dir);
-	} else if (errno != EEXIST)
-		return fail_errno("%s/db", c->state_dir);
-	return 0;
+	if (mkdirat(state, name, mode) == -1)
+		return errno == EEXIST ? 0 : fail_errno("make %s", name);
+	return fchownat(state, name, (uid_t)uid, (gid_t)gid,
+	    AT_SYMLINK_NOFOLLOW) == 0 ? 0 : fail_errno("owner of %s", name);
+}
+
+static int
+place_dir(int state, const char *name)
+{
+	return place(openat(state, name, O_PATH | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC), name);
 }
 
 static int
 take_state(const struct conf *c)
 {
 	const char	*dir = c->state_dir;
+	auto_close int	 state = -1;
 	struct stat	 st;
 	int		 rc;
 
 	if (mkdir(dir, 0755) == -1 && errno != EEXIST)
 		return fail_errno("state directory %s", dir);
-	if ((rc = place(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir)) !=
-	    0)
-		return rc;
-	if (fstat(PRIVD_FD_STATE, &st) == -1 || st.st_uid != 0 ||
-	    (st.st_mode & 022) != 0)
+	state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (state == -1 || fstat(state, &st) == -1)
+		return fail_errno("state directory %s", dir);
+	if (st.st_uid != 0 || (st.st_mode & 022) != 0)
 		return fail("state directory %s: expected a directory that "
 		    "only root can write", dir);
-	return (rc = take_locks(dir)) != 0 ? rc : make_db(c);
+	if ((rc = make_dir(state, "sandboxes", 0700, 0, 0)) != 0 ||
+	    (rc = make_dir(state, "rootfs", 0755, 0, 0)) != 0 ||
+	    (rc = make_dir(state, "db", 0700, c->uid_stored,
+	    c->gid_stored)) != 0)
+		return rc;
+	next = PRIVD_FD_BOXES;
+	if ((rc = place_dir(state, "sandboxes")) != 0 ||
+	    (rc = place_dir(state, "rootfs")) != 0)
+		return rc;
+	return take_locks(state, dir);
 }
 
 /* ---- sockets ----------------------------------------------------------- */
@@ -346,6 +360,21 @@ ready(struct server_conf *c, int fd)
 	return place(fd, "ready descriptor");
 }
 
+/* Behind its fence privd could open none. */
+static int
+syslog_socket(struct server_conf *s)
+{
+	int	fd;
+
+	if (!s->syslog)
+		return 0;
+	log_init("workbox", LOG_L_INFO, 1);
+	if ((fd = log_descriptor()) == -1)
+		return 0;		/* stderr serves */
+	s->log_fd = next;
+	return place(fd, "syslog");
+}
+
 /* ---- all of it --------------------------------------------------------- */
 
 static int
@@ -373,7 +402,8 @@ start(const struct conf *c, struct start *st)
 	if ((rc = limits(c)) != 0 || (rc = places(st)) != 0 ||
 	    (rc = place(st->token_fd, "key")) != 0 ||
 	    (rc = take_state(c)) != 0 || (rc = listeners(&s, st)) != 0 ||
-	    (rc = notify(&s)) != 0 || (rc = ready(&s, st->ready_fd)) != 0)
+	    (rc = notify(&s)) != 0 || (rc = ready(&s, st->ready_fd)) != 0 ||
+	    (rc = syslog_socket(&s)) != 0)
 		return rc;
 	return seal(c, &s);
 }

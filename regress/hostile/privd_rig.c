@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "become.h"
 #include "privd_rig.h"
 #include "server.h"
 #include "xmalloc.h"
@@ -324,15 +325,14 @@ sock_at(struct rig *r, int type, const char *name)
 static void
 privd_exec(struct rig *r, int server, int conf, int token, int ready)
 {
-	char		*argv[] = { WB_TOP_BUILDDIR "/privd/privd", NULL };
-	char		*envp[] = { NULL };
 	struct flock	 fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int		 log = open(at(r, "log"), O_WRONLY | O_CREAT |
 			    O_APPEND, 0644);
 	int		 null = open("/dev/null", O_RDWR);
 	int		 rw = open(at(r, "lock"), O_RDWR | O_CREAT, 0600);
-	int		 fd[] = { server, conf, token,
-			    open(r->dir, O_RDONLY | O_DIRECTORY),
+	int		 fd[] = { server, conf, token, null /* the maker's */,
+			    open(at(r, "sandboxes"), O_PATH | O_DIRECTORY),
+			    open(at(r, "rootfs"), O_PATH | O_DIRECTORY),
 			    open(at(r, "lock"), O_RDONLY), rw,
 			    sock_at(r, SOCK_STREAM, NULL),
 			    sock_at(r, SOCK_STREAM, "run/api.sock"),
@@ -353,7 +353,8 @@ privd_exec(struct rig *r, int server, int conf, int token, int ready)
 	if (fcntl(PRIVD_FD_HELD, F_SETLK, &fl) == -1 ||
 	    flock(PRIVD_FD_LOCK, LOCK_EX) == -1)
 		_exit(9);
-	(void)execve(argv[0], argv, envp);
+	(void)dprintf(2, "%s: error %d\n", become_privd(WB_TOP_BUILDDIR
+	    "/privd/privd", at(r, "libexec/maker"), 1), errno);
 	_exit(9);
 }
 
@@ -364,6 +365,7 @@ rig_privd(struct rig *r)
 	int			p[2], conf, token, server;
 
 	server_fill(&r->conf, &s);
+	(void)mkdir(at(r, "sandboxes"), 0700);	/* there the second time */
 	s.nlisteners = 2;
 	s.listener_kind[1] = 1;
 	s.notify_fd = PRIVD_FD_LISTENER + 2;

@@ -1,0 +1,89 @@
+/*
+ * become.c: `workbox serve' starts the maker, gives up every privilege, and
+ * becomes privd, which so never has one: it begins inside its fence.
+ *
+ * Two programs go on from here, joined by a socket: the child, which is the
+ * host's root and hears that socket alone, and this process, which hears the
+ * daemons.  What privd cannot do for itself any more was done before: its
+ * root is empty, so it is linked statically and executed by descriptor.
+ */
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "become.h"
+#include "confine.h"
+#include "maker_ask.h"
+#include "xmalloc.h"
+
+/* A build with sanitizers needs files of the host to run at all. */
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_BUILD	1
+#else
+#define TEST_BUILD	0
+#endif
+
+static char *const	no_env[1];
+
+static __attribute__((noreturn)) void
+maker_run(const char *path, int fd)
+{
+	char	*argv[] = { (char *)(uintptr_t)path, NULL };
+
+	if (dup2(fd, MAKER_FD) != -1 &&
+	    syscall(SYS_close_range, MAKER_FD + 1, ~0U, 0) == 0)
+		(void)execve(path, argv, no_env);
+	(void)dprintf(STDERR_FILENO, "run %s: error %d\n", path, errno);
+	_exit(1);
+}
+
+static const char *
+maker_start(const char *path)
+{
+	int	sp[2];
+	pid_t	pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sp) == -1 ||
+	    (pid = fork()) == -1)
+		return "start the maker";
+	if (pid == 0)
+		maker_run(path, sp[1]);
+	fd_close(&sp[1]);
+	if (dup2(sp[0], PRIVD_FD_MAKER) == -1)
+		return "start the maker";
+	fd_close(&sp[0]);
+	return NULL;
+}
+
+const char *
+become_privd(const char *privd, const char *maker, int landlock)
+{
+	char		*argv[] = { (char *)(uintptr_t)privd, NULL };
+	auto_close int	 exe = open(privd, O_PATH | O_CLOEXEC);
+	const char	*step;
+	struct confine	 fence = {
+		/* uid 0 without a capability: the directories in which it
+		 * looks up names are root's */
+		.root = TEST_BUILD ? NULL : confine_root_empty,
+		.landlock = TEST_BUILD || !landlock ? NULL :
+		    confine_landlock,
+		.landlock_exec = exe,
+	};
+
+	if (exe == -1)
+		return privd;
+	(void)umask(022);		/* a box enters its v1 cgroups */
+	if (chdir("/") == -1)
+		return "/";
+	if ((step = maker_start(maker)) != NULL)
+		return step;
+	if (confine_enter(&fence) == -1)
+		return confine_error();
+	(void)syscall(SYS_execveat, exe, "", argv, no_env, AT_EMPTY_PATH);
+	return privd;
+}
