@@ -37,8 +37,6 @@ input_keep(struct input *in, const uint8_t *data, size_t len)
 {
 	uint8_t	*p;
 
-	if (len == 0)
-		return 0;
 	if ((p = realloc(in->buf, in->len + len)) == NULL)
 		return -1;
 	memcpy(p + in->len, data, len);
@@ -132,7 +130,8 @@ input_take(struct session *s, struct wire_bin b, int eof)
 		input_close(s);
 		return CODE_ENDED;
 	}
-	if (input_keep(in, b.data + n, b.len - (size_t)n) == -1) {
+	if (b.len > (size_t)n &&
+	    input_keep(in, b.data + n, b.len - (size_t)n) == -1) {
 		/* what the pipe has taken stays taken: the next offset says */
 		in->taken += (uint64_t)n;
 		return CODE_BUSY;
