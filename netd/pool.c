@@ -24,7 +24,8 @@
 #include "xmalloc.h"
 
 #define POOL		4	/* prepared nets */
-#define REFILL_MS	4	/* after the last NET_OPEN: the proof follows */
+#define REFILL_MS	30	/* after the last NET_OPEN: the proof follows */
+#define HURRY_MS	4	/* when few are left */
 #define STUCK_MS	250	/* a create that takes longer does not hinder */
 #define RETRY_MS	2000	/* after a net could not be made */
 
@@ -156,8 +157,9 @@ refill_at(uint64_t ms)
 static void
 refill(void)
 {
-	uint64_t	now = mono_ms();
+	uint64_t	now = mono_ms(), rest;
 
+	rest = nets.pooled < POOL / 2 ? HURRY_MS : REFILL_MS;
 	if (!pool.going || pool.nwaiting != 0 || pool.nadopting != 0 ||
 	    nets.making != 0 || nets.pooled >= POOL)
 		return;
@@ -165,8 +167,8 @@ refill(void)
 		refill_at(pool.hold_ms - now);
 	else if (nets.sealed != 0 && now < pool.moved_ms + STUCK_MS)
 		refill_at(pool.moved_ms + STUCK_MS - now);
-	else if (now < pool.moved_ms + REFILL_MS)
-		refill_at(pool.moved_ms + REFILL_MS - now);
+	else if (now < pool.moved_ms + rest)
+		refill_at(pool.moved_ms + rest - now);
 	else if (make_one() == -1)
 		refill_at(RETRY_MS);
 }
