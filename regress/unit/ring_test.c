@@ -26,7 +26,7 @@ put(size_t len, unsigned int stream)
 	uint8_t		*p = ring_room(&r, &room);
 
 	ck_assert_ptr_nonnull(p);
-	ck_assert_uint_ge(room, 4096);
+	ck_assert_uint_ge(room, 256);
 	ck_assert_uint_le(room, CHUNK_MAX);
 	len = len > room ? room : len;
 	memset(p, (int)(seq & 0xff), len);
@@ -154,6 +154,23 @@ START_TEST(test_pages)
 }
 END_TEST
 
+/* Chunks of any size fill the pages that hold them: heads, and a little. */
+START_TEST(test_dense)
+{
+	size_t		len = 1;
+	uint64_t	blocks;
+
+	while (r.bytes < 4UL << 20) {
+		put(len, 1);
+		len = len * 7 % 8191 + 1;
+	}
+	blocks = r.bytes / 65536 + 1;
+	ck_assert_uint_le(r.pages * RING_PAGE, r.bytes + r.last_seq * 7 +
+	    blocks * 260 + RING_PAGE);
+	ring_free(&r);
+}
+END_TEST
+
 /* Room that was asked for and not used leaves nothing behind. */
 START_TEST(test_trim)
 {
@@ -199,6 +216,7 @@ main(void)
 	tcase_add_test(t, test_find);
 	tcase_add_test(t, test_drop);
 	tcase_add_test(t, test_pages);
+	tcase_add_test(t, test_dense);
 	tcase_add_test(t, test_trim);
 	tcase_add_test(t, test_after);
 	suite_add_tcase(s, t);
