@@ -535,14 +535,14 @@ step_full(unsigned int arg)
 static void
 real_ids(uint8_t *p, size_t n)
 {
-	char		name[ULID_LEN + 1];
+	char		name[] = "SESSION0000000000000000000";
 	unsigned int	i;
 	uint8_t		*q;
 
 	for (i = 0; i < SESSIONS; i++) {
 		if (client[i].s == NULL)
 			continue;
-		(void)snprintf(name, sizeof(name), "SESSION%u%018d", i, 0);
+		name[strlen("SESSION")] = (char)('0' + i);
 		while ((q = memmem(p, n, name, ULID_LEN)) != NULL)
 			memcpy(q, client[i].s->id, ULID_LEN);
 	}

@@ -13,7 +13,7 @@ top=$(cd "$here/../.." && pwd)
 build=${WB_FUZZ_BUILD:-$top/build/fuzz}
 work=$build
 room=81920	# bytes of a corpus in the tree
-options="-timeout=20 -rss_limit_mb=1024 -print_final_stats=0"
+options="-max_len=4096 -timeout=20 -rss_limit_mb=1024 -print_final_stats=0"
 header='# target	CPU seconds so far	edges	CPU seconds since the last new edge
 # Added up over the runs of run.sh; edges as clang counts them.  Done is a
 # target with 3600 seconds and no new edge in the last 600.'
@@ -34,6 +34,7 @@ step_fuzz() {
 		[ -f config.status ] && [ config.status -nt "$top/configure" ] ||
 		    "$top/configure" -q --enable-sanitizers CC=clang \
 		    CFLAGS='-O1 -g -fsanitize=fuzzer-no-link -DWB_LIBFUZZER'
+		make -s am--refresh
 		make -s -C common libcommon.a
 		make -s -C apid schemas.h
 		make -s -C regress LDFLAGS=-fsanitize=fuzzer \
