@@ -33,10 +33,10 @@ create_network(struct http_req *r, const json_t *body)
 		return 0;
 	if (n == NULL)
 		http_fail(r, CODE_NETWORK_UNSUPPORTED, "network", "There is "
-		    "no default network yet: write \"network\": \"none\".");
+		    "no default network: write \"network\": \"none\".");
 	else
 		http_fail(r, CODE_NETWORK_UNSUPPORTED, "network", "This "
-		    "server has no network \"%s\" yet: write \"network\": "
+		    "server has no network \"%s\": write \"network\": "
 		    "\"none\".", n);
 	return -1;
 }

@@ -221,6 +221,50 @@ args_json(const struct args *a)
 	return form != NULL && strcmp(form, "json") == 0;
 }
 
+/* One word for a shell. */
+static char *
+quoted(const char *s)
+{
+	const char	*plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "abcdefghijklmnopqrstuvwxyz0123456789/._+,:=@%-";
+	char		*q, *p;
+
+	if (*s != '\0' && s[strspn(s, plain)] == '\0')
+		return xstrdup(s);
+	q = p = xmalloc(4 * strlen(s) + 3);
+	*p++ = '\'';
+	for (; *s != '\0'; s++) {
+		if (*s == '\'') {
+			memcpy(p, "'\\'", 3);
+			p += 3;
+		}
+		*p++ = *s;
+	}
+	*p++ = '\'';
+	*p = '\0';
+	return q;
+}
+
+char *
+args_host(const struct args *a)
+{
+	static const char *const	names[] = { "config", "state" };
+	char				*all = xstrdup(""), *word, *more;
+	const char			*s;
+	size_t				 i;
+
+	for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+		if ((s = args_get(a, names[i])) == NULL)
+			continue;
+		word = quoted(s);
+		more = xasprintf("%s --%s %s", all, names[i], word);
+		free(word);
+		free(all);
+		all = more;
+	}
+	return all;
+}
+
 void
 args_help(const struct cmd *cmd, FILE *f)
 {

@@ -443,12 +443,13 @@ req_answer(const struct req *r)
 
 /* ---- what went wrong --------------------------------------------------- */
 
-static int
-problem_code(const char *code)
+int
+problem_exit(const char *code)
 {
 	if (strcmp(code, "command-not-found") == 0)
 		return EXIT_MISSING;
-	if (strcmp(code, "command-not-executable") == 0)
+	if (strcmp(code, "command-not-executable") == 0 ||
+	    strcmp(code, "bad-cwd") == 0)
 		return EXIT_CANNOT;
 	return EXIT_OURS;
 }
@@ -476,7 +477,7 @@ problem(const struct req *r)
 	const char	*code = json_str(j, "code");
 	const char	*detail = json_str(j, "detail");
 	const char	*field = json_str(j, "field");
-	int		 rc = problem_code(code);
+	int		 rc = problem_exit(code);
 
 	if (*detail == '\0')
 		detail = json_str(j, "title");
@@ -493,6 +494,19 @@ problem(const struct req *r)
 	return rc;
 }
 
+/* What curl says; of a unix socket it would name a port that is none. */
+static const char *
+curl_why(const struct req *r)
+{
+	long	err = 0;
+
+	if (cl.sock != NULL && curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO,
+	    &err) == CURLE_OK && err != 0)
+		return strerror((int)err);
+	return *r->err != '\0' && cl.sock == NULL ? r->err :
+	    curl_easy_strerror(r->result);
+}
+
 int
 req_fail(const struct req *r)
 {
@@ -500,10 +514,8 @@ req_fail(const struct req *r)
 		return problem(r);
 	if (req_unsent(r))
 		return fail("reach %s: %s; is \"workbox serve\" running there?",
-		    cl.given, *r->err != '\0' ? r->err :
-		    curl_easy_strerror(r->result));
-	return fail("ask %s: %s", cl.given, *r->err != '\0' ? r->err :
-	    curl_easy_strerror(r->result));
+		    cl.given, curl_why(r));
+	return fail("ask %s: %s", cl.given, curl_why(r));
 }
 
 int

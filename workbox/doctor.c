@@ -80,6 +80,7 @@ static const struct {
 #define NCHECKS	(sizeof checks / sizeof checks[0])
 
 static const char *const	words[] = { "ok", "warn", "fail" };
+static const char		*given;	/* args_host()'s, for cures */
 
 #define GIB	(UINT64_C(1) << 30)
 #define MIB	(UINT64_C(1) << 20)
@@ -102,8 +103,8 @@ finding_set(struct finding *f, enum verdict v, const char *cure,
 static void
 check_programs(const struct conf *c, struct finding *f)
 {
-	static const char *const	names[] = { "privd", "netd", "stored",
-	    "apid", "runner", "wb" };
+	static const char *const	names[] = { "privd", "maker", "netd",
+	    "stored", "apid", "runner", "wb" };
 	char				*path;
 	size_t				 i;
 	int				 rc;
@@ -201,21 +202,23 @@ proc_u64(const char *path, const char *word, uint64_t *ret)
 	return sscanf(p, "%" SCNu64, ret) == 1 ? 0 : -1;
 }
 
-/* netd holds two per sandbox; a sandbox gets what privd may have. */
+/* Raised as serve does it; nothing after this minds. */
 static void
 check_descriptors(const struct conf *c, struct finding *f)
 {
-	struct rlimit	rl;
-	rlim_t		want = 2 * c->max_boxes + 64;
+	rlim_t		want = START_FILES(c);
+	struct rlimit	rl, more = { want, want };
 
-	if (getrlimit(RLIMIT_NOFILE, &rl) == -1 || rl.rlim_max < want)
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1 || (rl.rlim_max < want &&
+	    setrlimit(RLIMIT_NOFILE, &more) == -1))
 		finding_set(f, V_FAIL, "raise the hard limit (ulimit -Hn, "
 		    "LimitNOFILE=), or lower max-boxes", "the hard limit is "
 		    "%llu, max-boxes needs %llu",
 		    (unsigned long long)rl.rlim_max, (unsigned long long)want);
 	else
 		finding_set(f, V_OK, "", "at most %llu in a process",
-		    (unsigned long long)rl.rlim_max);
+		    (unsigned long long)(rl.rlim_max < want ? want :
+		    rl.rlim_max));
 }
 
 static void
@@ -301,28 +304,30 @@ check_disk(const struct conf *c, struct finding *f)
 static void
 check_runtime(const struct conf *c, struct finding *f)
 {
-	char	why[256];
+	auto_free char	*cure = xasprintf("workbox runtime install%s", given);
+	char		 why[256];
 
 	if (runtime_check(c, why, sizeof why) == 0)
 		finding_set(f, V_OK, "", "%s/runtime", c->state_dir);
 	else
-		finding_set(f, V_WARN, "workbox runtime install", "%s", why);
+		finding_set(f, V_WARN, cure, "%s", why);
 }
 
 static void
 check_rootfs(const struct conf *c, struct finding *f)
 {
-	auto_close int	dir = state_dir(c, "rootfs", 0755, 0);
-	char		name[64];
-	struct stat	st;
-	ssize_t		n;
+	auto_free char	*cure = xasprintf("workbox rootfs build minimal%s, or "
+	    "workbox rootfs default NAME%s where there is one", given, given);
+	auto_close int	 dir = state_dir(c, "rootfs", 0755, 0);
+	char		 name[64];
+	struct stat	 st;
+	ssize_t		 n;
 
 	n = dir == -1 ? -1 : readlinkat(dir, "default", name, sizeof name - 1);
 	name[n > 0 ? n : 0] = '\0';
 	if (n <= 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
 	    !S_ISDIR(st.st_mode))
-		finding_set(f, V_WARN, "workbox rootfs build minimal",
-		    "there is no default root file system in %s/rootfs",
+		finding_set(f, V_WARN, cure, "there is no default root file system in %s/rootfs",
 		    c->state_dir);
 	else
 		finding_set(f, V_OK, "", "default is %s", name);
@@ -418,6 +423,7 @@ doctor_main(const struct args *a)
 
 	if (args_get(a, "calls") != NULL)
 		return print_calls();
+	given = args_host(a);		/* for as long as we live */
 	if (config_load(a, &c) != 0 ||
 	    (cgroup != NULL && config_cgroup(&c, cgroup) != 0))
 		return 2;

@@ -216,11 +216,7 @@ session_code(const json_t *s)
 		return EXIT_SIGNAL + (int)json_integer_value(sig);
 	if (json_is_integer(code))
 		return (int)json_integer_value(code);
-	if (strcmp(reason, "command-not-found") == 0)
-		return EXIT_MISSING;
-	if (strcmp(reason, "command-not-executable") == 0)
-		return EXIT_CANNOT;
-	return EXIT_OURS;
+	return problem_exit(reason);
 }
 
 /* ---- output ------------------------------------------------------------ */

@@ -373,6 +373,7 @@ rm_main(const struct args *a)
 {
 	static struct conf	 c;
 	auto_close int		 dir = -1, fd = -1;
+	auto_free char		*given = args_host(a);
 	const char		*name = a->operand[0];
 	char			 tmp[24], other[64];
 	int			 rc;
@@ -394,8 +395,10 @@ rm_main(const struct args *a)
 	    name) == -1)
 		return fail_errno("remove %s", name);
 	read_default(dir, other);
-	if (strcmp(other, name) == 0)
-		(void)unlinkat(dir, DEFAULT, 0);
+	if (strcmp(other, name) == 0 && unlinkat(dir, DEFAULT, 0) == 0)
+		note("there is no default any more: workbox rootfs default "
+		    "NAME%s sets one, and so does the next build",
+		    given);
 	if (tree_remove(dir, tmp) == -1)
 		return fail_errno("remove %s", name);
 	return 0;

@@ -90,6 +90,11 @@ const char	*args_get(const struct args *, const char *name);
 /* All values in order: *i starts at 0; NULL ends. */
 const char	*args_each(const struct args *, const char *name, size_t *i);
 int		 args_json(const struct args *);  /* --format json */
+/*
+ * " --config FILE --state DIR" as given, quoted for a shell, for a command
+ * that a message tells to run; "".  The caller frees.
+ */
+char		*args_host(const struct args *);
 void		 args_help(const struct cmd *, FILE *);
 
 /* ---- messages and text (text.c) ---------------------------------------- */
@@ -165,6 +170,8 @@ int	 req_retry(const struct req *);
 /* The server was never reached: the request has not been sent. */
 int	 req_unsent(const struct req *);
 json_t	*req_answer(const struct req *);	/* new, or NULL */
+/* The exit code that a problem's code or a session's reason means. */
+int	 problem_exit(const char *);
 /* Tells on stderr what went wrong; the exit code that it means. */
 int	 req_fail(const struct req *);
 
@@ -211,7 +218,7 @@ enum line_kind	 out_parse(const char *, size_t, struct out_line *ret);
 void		 out_free(struct out_line *);
 /* Tells of a gap on stderr; the last chunk that is gone. */
 uint64_t	 out_gap(const json_t *line);
-/* The exit code that a session's JSON means. */
+/* The exit code that a session's JSON means: problem_exit() of its reason. */
 int		 session_code(const json_t *);
 /* {"K": "V"} from --env K=V ..., or NULL: told what was wrong. */
 json_t		*pairs_json(const struct args *, const char *opt);

@@ -323,7 +323,7 @@ def test_bodies(s):
             (b'{"name":"a\\u0000"}', None), (b'{"name":"\\ud800"}', None),
             (b'{"name":"\xff"}', None), (b'{"name":"a\n"}', None),
             (b"{'name':'a'}", None), (b'{"name":"a",}', None),
-            (b'{"network":"host"}', "network"),
+            (b'{"network":7}', "network"),
             (b'{"labels":{"a":1}}', "labels.a"),
             (b'{"labels":{"a b":"c"}}', "labels.a b"),
             (b'{"labels":{"a":"\\u0001"}}', "labels.a"),

@@ -118,7 +118,9 @@ START_TEST(sentences)
 	    "name, rootfs, network, limits, labels, env.");
 	wrong("SandboxSpec", "{\"name\": \"A\"}", "name", "Expected: 1 to 63 "
 	    "of a-z, 0-9 and . _ -, a letter or digit first.");
-	wrong("SandboxSpec", "{\"network\": \"x\"}", "network",
+	wrong("SandboxSpec", "{\"network\": 1}", "network",
+	    "Expected: string.");
+	wrong("Sandbox", "{\"network\": \"x\"}", "network",
 	    "Expected one of: none, egress, allowlist.");
 	wrong("SandboxSpec", "{\"limits\": {\"pids\": 1}}", "limits.pids",
 	    "Expected: 128 to 4194304.");
