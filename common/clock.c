@@ -6,15 +6,6 @@
 #include "ulid.h"
 
 uint64_t
-now_ms(void)
-{
-	struct timespec	ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);	/* cannot fail */
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-uint64_t
 mono_ms(void)
 {
 	struct timespec	ts;

@@ -62,6 +62,20 @@ conf_read(int fd)
 	return &conf;
 }
 
+int
+log_level_parse(const char *s)
+{
+	static const char *const	names[] = { [LOG_L_ERROR] = "error",
+	    [LOG_L_WARN] = "warning", [LOG_L_INFO] = "info",
+	    [LOG_L_DEBUG] = "debug" };
+	size_t				i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i], s) == 0)
+			return (int)i;
+	return -1;
+}
+
 void
 conf_log(const struct conf *conf, const char *name)
 {

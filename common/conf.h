@@ -28,6 +28,8 @@ extern const struct wire_desc wire_conf;
 const struct conf	*conf_read(int fd);
 /* A sealed memfd with conf, or -1 with errno. */
 int			 conf_seal(const struct conf *);
+/* "error", "warning", "info", "debug" to a level, or -1. */
+int			 log_level_parse(const char *);
 /* log_init() as the configuration asks. */
 void			 conf_log(const struct conf *, const char *name);
 /*

@@ -188,19 +188,6 @@ confine_privs(void)
 }
 
 int
-confine_load(const struct sock_filter *filter, size_t n)
-{
-	struct sock_fprog	fp = {
-		.len = (unsigned short)n,
-		.filter = (void *)(uintptr_t)filter,
-	};
-
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &fp, 0, 0) == -1)
-		return confine_fail("load the filter");
-	return 0;
-}
-
-int
 confine_enter(const struct confine *c)
 {
 	tzset();	/* gmtime_r() would read the file at its first call */
@@ -210,6 +197,8 @@ confine_enter(const struct confine *c)
 	    confine_caps(c) == -1 || confine_privs() == -1 ||
 	    (c->landlock != NULL && c->landlock(c) == -1))
 		return -1;
-	return c->nfilter == 0 || TEST_BUILD ? 0 :
-	    confine_load(c->filter, c->nfilter);
+	if (c->nfilter == 0 || TEST_BUILD)
+		return 0;
+	return confine_load(c->filter, c->nfilter) == 0 ? 0 :
+	    confine_fail("load the filter");
 }

@@ -58,7 +58,7 @@ int		 confine_root_dir(const struct confine *);
 /* No file but beneath landlock_but, no TCP port. */
 int		 confine_landlock(const struct confine *);
 
-/* Loads a filter into the calling process, which has no_new_privs. */
+/* Loads a filter into the calling process, which has no_new_privs; errno. */
 int		 confine_load(const struct sock_filter *, size_t);
 /* Says what failed, with errno, for confine_error(); -1. */
 int		 confine_fail(const char *, ...)

@@ -67,17 +67,6 @@ log_descriptor(void)
 	return log_fd;
 }
 
-int
-log_level_parse(const char *s)
-{
-	size_t	i;
-
-	for (i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		if (strcmp(levels[i].name, s) == 0)
-			return (int)i;
-	return -1;
-}
-
 /* Copies src to dst with what is not printable as \xNN; returns the end. */
 static char *
 escape(char *dst, const char *end, const char *src)

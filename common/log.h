@@ -14,8 +14,6 @@ void	log_init(const char *name, enum log_level, int use_syslog);
 void	log_adopt(int fd);
 /* syslog's socket, which a fence has to leave open, or -1. */
 int	log_descriptor(void);
-/* "error", "warning", "info", "debug" to a level, or -1. */
-int	log_level_parse(const char *);
 
 #define LOG_FMT(a, b)	__attribute__((format(printf, a, b)))
 void	log_warn(const char *, ...) LOG_FMT(1, 2);	/* with errno */

@@ -13,6 +13,15 @@
 static const char	b32[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 static char		last[ULID_LEN + 1];
 
+uint64_t
+now_ms(void)
+{
+	struct timespec	ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);	/* cannot fail */
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 void
 time_rfc3339(uint64_t ms, char ret[25])
 {

@@ -388,8 +388,8 @@ take_map(struct wire_in *in, const msgpack_object *o, uint8_t *body)
 	return 0;
 }
 
-static int
-decode_with(msgpack_zone *z, const struct wire_desc *d, const uint8_t *buf,
+int
+wire_decode_zone(void *zone, const struct wire_desc *d, const uint8_t *buf,
     size_t len, struct wire_bin *items, size_t nitems, uint8_t *body,
     void *ret_body)
 {
@@ -405,7 +405,7 @@ decode_with(msgpack_zone *z, const struct wire_desc *d, const uint8_t *buf,
 	if (s.p != s.end)
 		return wire_fault(EBADMSG, "%s: %zu bytes left over", d->name,
 		    (size_t)(s.end - s.p));
-	if (msgpack_unpack((const char *)buf, len, &off, z, &o) !=
+	if (msgpack_unpack((const char *)buf, len, &off, zone, &o) !=
 	    MSGPACK_UNPACK_SUCCESS || off != len)
 		return wire_fault(EBADMSG, "%s: not msgpack", d->name);
 	memset(body, 0, d->size);
@@ -434,30 +434,8 @@ wire_decode(const struct wire_desc *d, const uint8_t *buf, size_t len,
 		ready = 1;
 	}
 	msgpack_zone_clear(&zone);
-	return decode_with(&zone, d, buf, len, items, WIRE_ITEMS,
+	return wire_decode_zone(&zone, d, buf, len, items, WIRE_ITEMS,
 	    scratch, ret_body);
-}
-
-int
-wire_decode_into(const struct wire_desc *d, const uint8_t *buf, size_t len,
-    struct wire_bin *items, size_t nitems, void *ret_body)
-{
-	msgpack_zone	 zone;
-	uint8_t		*scratch;
-	int		 r, e;
-
-	if (!msgpack_zone_init(&zone, MSGPACK_ZONE_CHUNK_SIZE))
-		return wire_fault(ENOMEM, "%s: no memory", d->name);
-	if ((scratch = malloc(d->size)) == NULL) {
-		msgpack_zone_destroy(&zone);
-		return wire_fault(ENOMEM, "%s: no memory", d->name);
-	}
-	r = decode_with(&zone, d, buf, len, items, nitems, scratch, ret_body);
-	e = errno;
-	free(scratch);
-	msgpack_zone_destroy(&zone);
-	errno = e;
-	return r;
 }
 
 /* ---- the packet's head ---------------------------------------------- */

@@ -81,6 +81,11 @@ int	wire_decode_into(const struct wire_desc *, const uint8_t *buf,
 	    size_t len, struct wire_bin *items, size_t nitems,
 	    void *ret_body);
 
+/* What both are made of: with a msgpack_zone and d->size bytes at body. */
+int	wire_decode_zone(void *zone, const struct wire_desc *,
+	    const uint8_t *buf, size_t len, struct wire_bin *items,
+	    size_t nitems, uint8_t *body, void *ret_body);
+
 /*
  * The head of a packet: array of 4 with version, type and request number;
  * the body map follows.  Returns the head's length, or -1 with errno.

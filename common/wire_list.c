@@ -1,11 +1,36 @@
 /*
- * wire_list.c: bodies that are compared, lists that become an argv.  Apart
+ * wire_list.c: decoding into memory of one's own, bodies that are compared,
+ * lists that become an argv.  Apart
  * from wire.c, since privd needs none of it.
  */
+#include <errno.h>
+#include <msgpack.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "wire.h"
+
+int
+wire_decode_into(const struct wire_desc *d, const uint8_t *buf, size_t len,
+    struct wire_bin *items, size_t nitems, void *ret_body)
+{
+	msgpack_zone	 zone;
+	uint8_t		*scratch;
+	int		 r, e;
+
+	if (!msgpack_zone_init(&zone, MSGPACK_ZONE_CHUNK_SIZE))
+		return -1;
+	if ((scratch = malloc(d->size)) == NULL) {
+		msgpack_zone_destroy(&zone);
+		return -1;
+	}
+	r = wire_decode_zone(&zone, d, buf, len, items, nitems, scratch, ret_body);
+	e = errno;
+	free(scratch);
+	msgpack_zone_destroy(&zone);
+	errno = e;
+	return r;
+}
 
 static int
 bin_differs(const struct wire_bin *a, const struct wire_bin *b)

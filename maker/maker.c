@@ -9,7 +9,8 @@
  * A system-call filter is inherited by whatever a process starts, boxes
  * included; so the process that starts things has none, and therefore hears
  * nobody but privd, which reads the messages of daemons and has a fence that
- * lets it do nothing but that.  The maker decides nothing.  It takes the
+ * lets it do nothing but that.  Its other rights are those that the struct in
+ * workbox/become.c lists.  The maker decides nothing.  It takes the
  * milliseconds that a box takes while privd's loop goes on, is the parent of
  * daemons, boxes and removals and reaps them, and ends when privd does.
  *
@@ -23,6 +24,7 @@
  * Must never: read a byte that a daemon or a box wrote.
  */
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,32 +32,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "confine.h"
 #include "maker.h"
 
 struct maker		mk = { .lock_fd = -1, .conf_fd = -1, .token_fd = -1 };
 static int		wakeup = -1;	/* SIGCHLD came */
-
-#define CAP(c)	(UINT64_C(1) << CAP_##c)
-static const struct confine fence = {
-	.caps = CAP(SYS_ADMIN)		/* namespaces, mounts */
-	    | CAP(SYS_PTRACE)		/* a box's namespaces in /proc */
-	    | CAP(SYS_CHROOT)		/* setns of a mount namespace */
-	    | CAP(SETUID) | CAP(SETGID)	/* maps; to become the box's root */
-	    | CAP(SETPCAP)		/* daemons and boxes drop bounds */
-	    | CAP(MKNOD)		/* a box's /dev */
-	    | CAP(CHOWN) | CAP(DAC_OVERRIDE) | CAP(FOWNER)	/* its tree, */
-	    | CAP(FSETID) | CAP(SETFCAP)  /* and overlay's, in its name */
-	    | CAP(KILL),		/* boxes and daemons: other uids */
-	/* no filter: it would hold for every box and daemon */
-};
 
 /* ---- one operation each --------------------------------------------------- */
 
@@ -81,8 +67,7 @@ make_init(const struct maker_req *q, int *in, struct maker_init *ret)
 		return -1;
 	ret->cgroup_v1 = cgroup_sessions();
 	(void)str_copy(ret->note, cgroup_note(), sizeof(ret->note));
-	return confine_enter(&fence) == 0 ? 0 :
-	    box_fail("fence: %s", confine_error());
+	return 0;
 }
 
 static int
@@ -319,8 +304,8 @@ main(int argc, char *argv[])
 	log_init("maker", LOG_L_INFO, 0);
 	if (argc != 1 || fstat(MAKER_FD, &st) == -1 || !S_ISSOCK(st.st_mode))
 		fatalx("is started by privd alone");
-	(void)fcntl(MAKER_FD, F_SETFD, FD_CLOEXEC);	/* cannot fail */
-	(void)syscall(SYS_close_range, MAKER_FD + 1, ~0U, 0);
+	(void)fcntl(MAKER_FD, F_SETFD, FD_CLOEXEC);	/* these cannot fail */
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	/* a ^C at the terminal is for privd alone */
 	(void)setsid();
 	(void)umask(022);	/* a box enters its v1 cgroups */

@@ -19,8 +19,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "confine.h"
 #include "privd.h"
 #include "privd_calls.h"
 
@@ -225,15 +224,11 @@ signals(void)
 static void
 fence(void)
 {
-	static struct sock_fprog	prog = {
-		.len = sizeof(privd_calls) / sizeof(privd_calls[0]),
-		.filter = (struct sock_filter *)(uintptr_t)privd_calls,
-	};
-
 	if (prctl(PR_SET_DUMPABLE, 0) == -1)
 		fatal("not dumpable");
 #ifndef __SANITIZE_ADDRESS__		/* whose calls are on no list */
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == -1)
+	if (confine_load(privd_calls, sizeof(privd_calls) /
+	    sizeof(privd_calls[0])) == -1)
 		fatal("load the filter");
 #endif
 }

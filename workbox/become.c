@@ -13,11 +13,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <linux/capability.h>
 #include <unistd.h>
 
 #include "become.h"
 #include "confine.h"
+#include "log.h"
 #include "maker_ask.h"
 #include "xmalloc.h"
 
@@ -28,6 +29,20 @@
 #define TEST_BUILD	0
 #endif
 
+#define CAP(c)	(UINT64_C(1) << CAP_##c)
+static const struct confine maker_fence = {
+	.caps = CAP(SYS_ADMIN)		/* namespaces, mounts */
+	    | CAP(SYS_PTRACE)		/* a box's namespaces in /proc */
+	    | CAP(SYS_CHROOT)		/* setns of a mount namespace */
+	    | CAP(SETUID) | CAP(SETGID)	/* maps; to become the box's root */
+	    | CAP(SETPCAP)		/* daemons and boxes drop bounds */
+	    | CAP(MKNOD)		/* a box's /dev */
+	    | CAP(CHOWN) | CAP(DAC_OVERRIDE) | CAP(FOWNER)	/* its tree, */
+	    | CAP(FSETID) | CAP(SETFCAP)  /* and overlay's, in its name */
+	    | CAP(KILL),		/* boxes and daemons: other uids */
+	/* no filter: it would hold for every box and daemon */
+};
+
 static char *const	no_env[1];
 
 static __attribute__((noreturn)) void
@@ -35,11 +50,13 @@ maker_run(const char *path, int fd)
 {
 	char	*argv[] = { (char *)(uintptr_t)path, NULL };
 
-	if (dup2(fd, MAKER_FD) != -1 &&
-	    syscall(SYS_close_range, MAKER_FD + 1, ~0U, 0) == 0)
-		(void)execve(path, argv, no_env);
-	(void)dprintf(STDERR_FILENO, "run %s: error %d\n", path, errno);
-	_exit(1);
+	if (dup2(fd, MAKER_FD) == -1 ||
+	    syscall(SYS_close_range, MAKER_FD + 1, ~0U, 0) == -1)
+		fatal("start the maker");
+	if (confine_enter(&maker_fence) == -1)
+		fatalx("the maker's fence: %s", confine_error());
+	(void)execve(path, argv, no_env);
+	fatal("run %s", path);
 }
 
 static const char *
