@@ -95,7 +95,7 @@ section_box() {
 	need_build
 	for t in "$top"/regress/box/*.sh "$top"/regress/confine/*.sh; do
 		case ${t##*/} in lib.sh|'*.sh') continue ;; esac
-		WB_PREFIX=$prefix script "$(basename "$t" .sh)" sh "$t"
+		WB_PREFIX=$prefix WB_BUILD=$build script "$(basename "$t" .sh)" sh "$t"
 	done
 }
 

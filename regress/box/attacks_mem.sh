@@ -13,6 +13,7 @@ ok "create n" wb create --name n --network none --memory $limit --pids 300 --cpu
 put m
 memory() { wb inspect "$1" | field memoryBytes; }
 bystander=$(bg m --name bystander -- sleep 600)
+busy=$(bg m --name busy -- sh -c 'while :; do /bin/true; sleep 0.01; done')
 other=$(bg n --name other -- sleep 600)
 host_kills() { awk '$1 == "oom_kill" { print $2 }' /proc/vmstat; }
 was=$(host_kills)
@@ -29,6 +30,7 @@ for kind in anon memfd shm tables; do
 done
 running() { curl -s -H "Authorization: Bearer $WB_TOKEN" "$WB_URL/v1/sandboxes/$1/sessions/$2" | field state; }
 is "B40 a bystander in the box lives" "$(running m "$bystander")" running
+is "B40 and so does one whose processes come and go" "$(running m "$busy")" running
 is "B40 its neighbour's session lives" "$(running n "$other")" running
 for kind in pipes sockets; do	# descriptors or the user's share end first
 	s=$(bg m -- /root/attack mem $kind:400)

@@ -20,11 +20,16 @@ trap 'exit 1' INT TERM HUP
 truncate -s 3G "$dir/disk"
 mkfs.ext4 -q -F "$dir/disk" || die "mkfs.ext4 failed"
 
+# a compiler takes minutes in there
+(work=$dir . "$top/regress/box/attack/lib.sh" && attack_build "$dir/attack") ||
+    die "attack does not build"
+
 # Whether this command line reaches the guest: TOP, PREFIX and LANE as
 # variables of its init.
 timeout -k 5 400 linux.uml mem=2G rootfstype=hostfs root=/ ro quiet \
     init="$top/regress/uml/init.sh" ubd0="$dir/disk" con=null con0=null,fd:1 \
     uml_dir="$dir" WB_TOP="$top" WB_PREFIX="$prefix" WB_LANE="$lane" \
+    WB_ATTACK="$dir/attack" \
     >"$dir/out" 2>"$dir/err" </dev/null
 tr -d '\r' <"$dir/out" | grep -v -e '^SELinux' -e '^mmapper' -e '^reboot:' -e '^sysrq:'
 if grep -q '^guest: exit 0' "$dir/out"; then
