@@ -330,11 +330,11 @@ on_quarantine(struct msg *m)
 		to_apid_error(m->rid, CODE_NOT_READY, "the box is not up");
 		return;
 	}
-	if (e->ask != ASK_NONE && e->ask != ASK_ATTACH) {
+	if (e->ask == ASK_QUARANTINE || e->ask == ASK_KILL) {
 		to_apid_error(m->rid, CODE_BUSY, "another request is under way");
 		return;
 	}
-	if (e->ask == ASK_ATTACH)
+	if (e->ask != ASK_NONE)		/* to attach, or to open the network */
 		to_apid_error(e->rid, CODE_QUARANTINED, "quarantined");
 	ask_is(e, ASK_QUARANTINE, m);
 	life_seal(e, m->body.box_quarantine.field, 0);

@@ -287,6 +287,8 @@ life_on_net(struct msg *m)
 		memcpy(e->ruleset, m->body.net_opened.ruleset,
 		    sizeof(e->ruleset));
 		open_step(e);
+		if (e->sealed && !maker_due(e, MK_SEAL))
+			net_cut(e);	/* it was sealed meanwhile */
 		break;
 	case MSG_NET_ADOPT:
 		memcpy(e->ruleset, m->body.net_opened.ruleset,

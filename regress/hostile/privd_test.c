@@ -740,6 +740,49 @@ START_TEST(killed_while_opening)
 }
 END_TEST
 
+/* What a runner does while netd opens its network: it is cut again. */
+START_TEST(quarantined_while_opening)
+{
+	struct msg_net_opened		o = { .k = 1, .ruleset = "late" };
+	struct msg_box_quarantine	q = { .id = ID1, .field = "protocol" };
+	struct pollfd			p = { .events = POLLIN };
+	struct msg			m;
+	uint8_t				nonce[64];
+	uint32_t			late;
+	BODY(a, box_attach, ID1);
+	BODY(n, box_nonce, ID1);
+
+	rig_start(&r);
+	ck_assert_int_eq(rig_create(&r, ID1, 1, &m), MSG_BOX_CREATED);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_ATTACH, &a, &m),
+	    MSG_BOX_ATTACHED);
+	p.fd = m.fd;
+	ck_assert_int_eq(poll(&p, 1, 60000), 1);
+	n.nonce.len = (size_t)recv(p.fd, nonce, sizeof(nonce), 0);
+	n.nonce.data = nonce;
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_NONCE, &n, -1,
+	    NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_OPEN);
+	late = m.rid;
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_QUARANTINE, &q,
+	    -1, NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_QUARANTINED);
+	if (_i == 1)		/* netd answers after the box was frozen */
+		while (!frozen(ID1))
+			(void)poll(NULL, 0, 10);
+	ck_assert_int_eq(chan_send(&r.d[R_NETD].chan, MSG_NET_OPENED, late,
+	    &o, -1), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_CUT);
+	ck_assert(frozen(ID1));
+	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
+	(void)close(p.fd);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
 /* 0: wrong, 1: empty, 2: too short; 3: right but for the second time */
 START_TEST(wrong_nonce)
 {
@@ -1116,6 +1159,7 @@ main(void)
 	tcase_add_test(box, maker_fails);
 	tcase_add_test(box, netd_is_late);
 	tcase_add_loop_test(box, wrong_nonce, 0, 4);
+	tcase_add_loop_test(box, quarantined_while_opening, 0, 2);
 	tcase_add_test(box, quarantine);
 	suite_add_tcase(s, box);
 	tcase_add_checked_fixture(bad, setup, teardown);
