@@ -80,7 +80,7 @@ control() {
 alive() { is "$1: $2 is whole" "$(run "$2" -- echo alive 2>&1)" alive; }
 field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p" | head -n 1; }
 state() { wb inspect "$1" | field state; }
-ended() { timeout 30 "$WB_BIN" sandbox wait "$@" 2>&1; }
+ended() { timeout 90 "$WB_BIN" sandbox wait "$@" 2>&1; }
 # pid 1 of a box, as the host numbers it
 pid1_of() {
 	id=$(wb inspect "$1" | field id)
