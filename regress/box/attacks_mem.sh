@@ -21,7 +21,8 @@ host_kills() { awk '$1 == "oom_kill" { print $2 }' /proc/vmstat; }
 was=$(host_kills)
 
 # ---- taken by the leader, and by a child of one that sleeps on
-for kind in anon memfd shm tables; do
+[ -n "${WB_OWN_HOST-}" ] && kinds='anon memfd shm' || kinds='anon memfd shm tables'
+for kind in $kinds; do
 	for who in '' :child; do
 		s=$(bg m -- /root/attack mem $kind:$more$who)
 		out=$(ended m "$s")

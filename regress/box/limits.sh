@@ -18,6 +18,14 @@ wb exec lim -- dd if=/dev/zero of=/dev/null bs=70M count=1 >/dev/null 2>&1
 r=$?
 [ $r -ne 0 ] && pass "70 MB of a process fail (exit $r)" || fail "memory of a process is not limited"
 is "the box is whole after that too" "$(wb exec lim -- echo alive)" alive
+told() {	# the end of a session, as far as it is told
+	s=$(wb run lim -- "$@" | sed -n 's/.*"sessionId": *"\([^"]*\).*/\1/p')
+	wb wait lim "$s" 2>&1 | tr -d '\n' | sed -n 's/.*"signal": *\([0-9a-z]*\).*"reason": *\([a-z"]*\).*/\1 \2/p'
+}
+is "it is told what ended it" "$(told dd if=/dev/zero of=/dev/null bs=70M count=1)" '9 "oom"'
+is "a shell ends with its child, and is told so" \
+    "$(told sh -c 'sleep 1; dd if=/dev/zero of=/dev/null bs=70M count=1; sleep 100')" '9 "oom"'
+is "who ends otherwise is not" "$(told sh -c 'kill -9 $$')" '9 null'
 
 # processes
 out=$(wb exec lim -- sh -c 'i=0; while [ $i -lt 400 ]; do sleep 100 & i=$((i + 1)); done; wait' 2>&1)

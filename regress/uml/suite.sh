@@ -12,9 +12,9 @@ run() {
 }
 run "$box/limits.sh"
 WB_COUNT=10 run "$box/leak.sh"
-run "$box/attacks_mem.sh"
 run "$box/core.sh"
 if [ "$WB_LANE" = long ]; then
 	run "$box/restart.sh"
+	run "$box/attacks_mem.sh"
 fi
 exit $fail
