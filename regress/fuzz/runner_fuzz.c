@@ -47,18 +47,20 @@ static uint64_t		 clock_ms;
 static unsigned int	 turns;
 static jmp_buf		 turned;
 
-int	__wrap_spawn_start(struct spawn *);
+uint64_t	__wrap_mono_ms(void);
+uint64_t	__wrap_now_ms(void);
+int		__wrap_spawn_start(struct spawn *);
 
 /* ---- the rest of the runner, and of the system ----------------------- */
 
 uint64_t
-mono_ms(void)
+__wrap_mono_ms(void)
 {
 	return clock_ms;
 }
 
 uint64_t
-now_ms(void)
+__wrap_now_ms(void)
 {
 	return UINT64_C(1767323045678) + clock_ms;
 }
