@@ -724,16 +724,18 @@ def main():
 
 def run():
     signal.alarm(280)
+    only = os.environ.get("WB_ONLY")    # one test, by its name
     for test in (test_corpus, test_answers, test_query, test_bodies,
                  test_expect, test_pipeline, test_gone, test_streams):
+        if only not in (None, test.__name__):
+            continue
         s = Server()
         test(s)
         code, log = end(s)
         check("nothing in the log", log == "", log)
-    test_hosts()
-    test_slow()
-    test_many()
-    test_stop()
+    for test in (test_hosts, test_slow, test_many, test_stop):
+        if only in (None, test.__name__):
+            test()
 
 
 if __name__ == "__main__":

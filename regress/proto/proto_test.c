@@ -210,6 +210,67 @@ START_TEST(matrix)
 }
 END_TEST
 
+/*
+ * Who may say what to whom, once more and by hand: a row of proto.def that
+ * grants more is no slip of the pen.  States: S_RUN where nothing is said.
+ */
+static const struct { unsigned int from, to; const char *types; } said[] = {
+	{ A_PRIVD, A_NETD, "11i 14* 60 62 64 66 68" },
+	{ A_PRIVD, A_STORED, "11i 14* 80 98" },
+	{ A_PRIVD, A_APID, "11i 12i 14* 21 23 27 29 37 41 42" },
+	{ A_NETD, A_PRIVD, "10i 61 63" },
+	{ A_NETD, A_APID, "71" },
+	{ A_STORED, A_PRIVD, "10i 81 99" },
+	{ A_STORED, A_APID, "81 83 91 93 97 99" },
+	{ A_APID, A_PRIVD, "10i 20 22 24 26 28 30 32 34 36 38 40" },
+	{ A_APID, A_NETD, "70" },
+	{ A_APID, A_STORED, "80 82 84 86 88 90 92 94 96 98" },
+	{ A_APID, A_RUNNER, "120h 122g 124 126 128 130 132 134 136 138" },
+	{ A_RUNNER, A_APID, "121h 123g 125 127 129 131 135 140 142" },
+	{ A_RUNNER, A_WB, "125 127 129 131 135 161" },
+	{ A_WB, A_RUNNER, "126 128 130 132 134 160 162" },
+};
+
+/* The states in which type may be said, by the table above. */
+static unsigned int
+said_states(unsigned int from, unsigned int to, unsigned int type)
+{
+	const char	*p;
+	char		*end;
+	size_t		 i;
+
+	for (i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+		for (p = said[i].types; said[i].from == from &&
+		    said[i].to == to && *p != '\0'; p = end + strspn(end, " "))
+			if (strtoul(p, &end, 10) == type)
+				return *end == 'i' ? S_INIT : *end == 'h' ?
+				    S_HELLO : *end == 'g' ? S_GO | S_RUN :
+				    *end == '*' ? S_ALL : S_RUN;
+			else
+				end += strcspn(end, " ");
+	return 0;
+}
+
+START_TEST(permissions)
+{
+	unsigned int		 from, to, st, want;
+	const struct proto_row	*row;
+	size_t			 i;
+
+	for (i = 0; i < proto_nrows; i++)
+	for (from = 1; from < A_ALL; from <<= 1)
+	for (to = 1; to < A_ALL; to <<= 1)
+	for (st = 1; st < S_ALL; st <<= 1) {
+		row = &proto_rows[i];
+		want = row->type == MSG_OK || row->type == MSG_ERROR ? S_ALL :
+		    said_states(from, to, row->type);
+		ck_assert_msg((proto_refuse(row, from, to, st, 0) == NULL) ==
+		    ((want & st) != 0), "%s from %x to %x in %x", row->name,
+		    from, to, st);
+	}
+}
+END_TEST
+
 /* Each type with a descriptor that is missing, not due, or another kind. */
 START_TEST(descriptors)
 {
@@ -348,6 +409,7 @@ main(void)
 	t = tcase_create("table");
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, matrix, 0, NCELLS);
+	tcase_add_test(t, permissions);
 	tcase_add_loop_test(t, descriptors, 0, NCELLS);
 	tcase_add_loop_test(t, wrong_version, 0, NCELLS);
 	tcase_add_test(t, numbers);
