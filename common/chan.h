@@ -13,8 +13,8 @@
 
 #include "proto.h"
 
-#define CHAN_HIGH	(1024 * 1024)	/* bytes queued: stop producing */
-#define CHAN_MAX	(8 * 1024 * 1024) /* bytes queued: fault */
+#define CHAN_HIGH	(1024UL * 1024)	/* bytes queued: stop producing */
+#define CHAN_MAX	(8UL * 1024 * 1024) /* bytes queued: fault */
 
 struct chan_pkt;			/* queued, owned */
 STAILQ_HEAD(chan_queue, chan_pkt);

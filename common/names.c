@@ -6,7 +6,7 @@
 
 static const int	http[] = {
 	[CODE_NONE] = 200,
-#define CODE(n, N, s, http) [n] = http,
+#define CODE(n, N, s, http) [n] = (http),
 #include "proto.def"
 };
 

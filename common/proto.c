@@ -70,7 +70,7 @@ const size_t event_nrows = sizeof(event_rows) / sizeof(event_rows[0]);
 
 static const char *const codes[] = {
 	[CODE_NONE] = "ok",
-#define CODE(n, N, s, http) [n] = s,
+#define CODE(n, N, s, http) [n] = (s),
 #include "proto.def"
 };
 

@@ -245,7 +245,7 @@ net_set(const struct net *n, enum ruleset which)
 {
 	const char	*step;
 
-	if ((step = net_change(n, which, 0)) == NULL)
+	if (net_change(n, which, 0) == NULL)
 		return NULL;
 	log_info("network %u: made anew", n->k);
 	if ((step = net_change(n, which, 1)) != NULL &&

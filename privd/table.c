@@ -142,7 +142,7 @@ table_uid(void)
 	}
 	for (i = 0; i < srv.conf->max_boxes; i++)
 		if (!used[i])
-			return (uint32_t)(base + i * BOX_IDS);
+			return (uint32_t)(base + (uint64_t)i * BOX_IDS);
 	return 0;
 }
 

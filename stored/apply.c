@@ -25,8 +25,8 @@
 
 #define ROW_VERSION	1
 #define NAME_KEY	128	/* tenant, '/', name */
-#define SESSION_KEY	(2 * ULID_LEN)
-#define EXPIRY_KEY	(8 + ULID_LEN)
+#define SESSION_KEY	(2UL * ULID_LEN)
+#define EXPIRY_KEY	(8UL + ULID_LEN)
 
 enum { SESSION_STARTING, SESSION_RUNNING, SESSION_ENDED };
 
@@ -83,6 +83,7 @@ put_record(struct store *s, unsigned int type, struct record *r,
 	if (r->type == NULL ||
 	    (n = record_format(r, s->line, sizeof(s->line))) == -1)
 		abort();	/* bounds of events.def; see record_test */
+	r->data = NULL;		/* its life is the caller's */
 	rc = db_put(s->txn, s->db->t[T_EVENTS], &seq, sizeof(seq), s->line,
 	    (size_t)n, MDB_APPEND);
 	if (rc != 0)
