@@ -160,6 +160,17 @@ facts_ns(int procfd, struct row_facts *f)
 	return 0;
 }
 
+static int
+read_link(int procfd, const char *name, char *ret, size_t size)
+{
+	ssize_t	 n = readlinkat(procfd, name, ret, size);
+
+	if (n == -1)
+		return -1;
+	ret[(size_t)n < size ? (size_t)n : size - 1] = '\0';
+	return 0;
+}
+
 int
 facts_read(int procfd, char *buf, struct row_facts *ret)
 {
@@ -170,7 +181,9 @@ facts_read(int procfd, char *buf, struct row_facts *ret)
 	    read_map(procfd, "gid_map", f.gid_map, sizeof(f.gid_map)) == -1 ||
 	    read_map(procfd, "setgroups", f.setgroups,
 	    sizeof(f.setgroups)) == -1 ||
-	    read_status(procfd, &f) == -1 || facts_ns(procfd, &f) == -1)
+	    read_status(procfd, &f) == -1 || facts_ns(procfd, &f) == -1 ||
+	    read_link(procfd, "root", f.root, sizeof(f.root)) == -1 ||
+	    read_link(procfd, "cwd", f.cwd, sizeof(f.cwd)) == -1)
 		return -1;
 	if ((n = facts_file(procfd, "mountinfo", buf, FACTS_MOUNTS)) == -1)
 		return -1;

@@ -39,7 +39,7 @@ enum maker_op {
 	MK_LAUNCH,	/* in: token, spec, boot; fds out: MK_RUN_* */
 	MK_CONNECT,	/* in: fd 0: pid 1; out: fd 0: connected socket */
 	MK_FACTS,	/* in: fds: pid 1, netns or none; out: facts */
-	MK_HEALTH,	/* out: health */
+	MK_HEALTH,	/* in: as MK_FACTS; out: health */
 	MK_OPENED,	/* writes the mark */
 	MK_SEAL,	/* freezes, then writes the mark with text */
 	MK_KILL,	/* in: fd 0: pid 1 or none; out: cgroup.events */
@@ -73,6 +73,7 @@ struct maker_req {
 
 struct maker_init {
 	unsigned int	 cgroup_v1;	/* for row_boot */
+	char		 filter[65];	/* for row_spec */
 	char		 note[400];	/* for the log, or "" */
 };
 

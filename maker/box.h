@@ -41,6 +41,7 @@ struct box_ask {
 	const char	*id;		/* ULID */
 	const char	*name;		/* CS_NAME */
 	const char	*rootfs;	/* a directory, no link */
+	const char	*filter;	/* filter_hash() when it was made */
 	unsigned int	 network;	/* enum wb_network */
 	struct box_limits limits;
 	uint32_t	 uid;		/* first of its range */
@@ -160,10 +161,13 @@ int		 box_proc(int pidfd);
  * Reads what the kernel says of pid 1 and its cgroups, and compares it with
  * what was asked: ret->verdict is the first field that differs, or "".
  * netns (borrowed) as at launch, or -1.  Leaves ret->ruleset to the caller;
- * ret->mounts borrows mounts.
+ * ret->mounts borrows mounts.  With whole the loaded filters are read too,
+ * for which pid 1 is stopped for a moment; ret->filter is "" where the kernel
+ * tells of none (without CHECKPOINT_RESTORE, or with Yama's scope 3).
  */
 int		 box_facts(const struct box_ask *, int pidfd, int netns,
-		    char mounts[FACTS_MOUNTS], struct msg_box_facts_are *ret);
+		    int whole, char mounts[FACTS_MOUNTS],
+		    struct msg_box_facts_are *ret);
 
 /* ---- cgroup.c ------------------------------------------------------- */
 
@@ -238,6 +242,11 @@ int		 runtime_init(int state_fd);
 int		 runtime_nursery(void);	/* its descriptor, borrowed */
 /* SHA-256 of the runner that boxes are started with, hexadecimal. */
 const char	*runtime_hash(void);
+/*
+ * Whether STATE/runtime holds what its checksums say; looked at when a file
+ * has changed.  What boxes run is not touched by it.
+ */
+int		 runtime_intact(void);
 /*
  * The same of the program that a process runs (an older runner, perhaps).
  * -1 with EPERM when it is not one that a privd put there.

@@ -9,11 +9,17 @@
  * its pidfd vouched for, and what is read are the kernel's words.
  */
 #include <sys/ioctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
+#include <poll.h>
+#include <sha256.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +27,11 @@
 
 #include "box.h"
 #include "xmalloc.h"
+
+#ifndef PTRACE_SECCOMP_GET_FILTER
+#define PTRACE_SECCOMP_GET_FILTER 0x420c
+#endif
+#define STOP_MS	100	/* of a process that does not stop */
 
 /* The namespaces are its own, and the user namespace belongs to the box. */
 static const char *
@@ -50,6 +61,98 @@ ns_differs(const struct box_ask *ask, int proc, int netns,
 	    f->ns_cgroup == h.ns_cgroup ? "ns_cgroup" : NULL;
 }
 
+/*
+ * In whose user namespace each of the others was made: the mounts in the
+ * box's, which locks them; nothing else, or box root would have power over it.
+ */
+static const char *
+owners(int proc, const struct row_facts *f, struct msg_box_facts_are *a)
+{
+	static const char *const	names[] = { "mnt", "pid", "net", "ipc",
+	    "uts", "cgroup" };
+	const char	*bad = NULL;
+	char		 path[16], part[24];
+	struct stat	 st, own;
+	size_t		 i, len = 0;
+	int		 fd, user, boxs;
+
+	if (stat("/proc/self/ns/user", &own) == -1)
+		return "ns_owners";
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		(void)snprintf(path, sizeof(path), "ns/%s", names[i]);
+		fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+		user = fd == -1 ? -1 : ioctl(fd, NS_GET_USERNS);
+		fd_close(&fd);
+		if (user == -1 || fstat(user, &st) == -1)
+			st.st_ino = 0;
+		fd_close(&user);
+		boxs = st.st_ino == f->ns_user;
+		if (st.st_ino == 0 || boxs != (i == 0))
+			bad = "ns_owners";
+		(void)snprintf(part, sizeof(part), "%s%s:%s", i ? " " : "",
+		    names[i], boxs ? "box" : st.st_ino == own.st_ino ?
+		    "host" : "other");
+		(void)str_copy(a->ns_owners + len, part,
+		    sizeof(a->ns_owners) - len);
+		len += strlen(part);
+	}
+	return bad;
+}
+
+/* Stops a process; whether it is the one of pidfd. */
+static int
+stop(pid_t pid, int pidfd)
+{
+	int	 i, st;
+
+	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) == -1 ||
+	    ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == -1)
+		return -1;
+	for (i = 0; waitpid(pid, &st, __WALL | WNOHANG) != pid; i++) {
+		if (i == STOP_MS) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+		(void)poll(NULL, 0, i != 0);	/* mostly it stops at once */
+	}
+	return (int)syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0);
+}
+
+/* The programs that the kernel holds for it, hashed as mkfilter does. */
+static int
+filters(pid_t pid, int pidfd, char ret_hex[65])
+{
+	static uint8_t	 prog[4096 * 8];	/* the kernel's most */
+	SHA2_CTX	 sha;
+	long		 n = 0;
+	int		 i, err;
+
+	if (stop(pid, pidfd) == -1)
+		return -1;
+	SHA256Init(&sha);
+	for (i = 0; i < BOX_FILTERS && n != -1; i++)
+		if ((n = ptrace(PTRACE_SECCOMP_GET_FILTER, pid, i, prog)) !=
+		    -1)
+			SHA256Update(&sha, prog, (size_t)n * 8);
+	err = errno;
+	(void)ptrace(PTRACE_DETACH, pid, NULL, NULL);	/* or it has ended */
+	errno = err;
+	if (n == -1)
+		return -1;
+	(void)SHA256End(&sha, ret_hex);
+	return 0;
+}
+
+/* NULL too where the kernel does not tell: EPERM of Yama, EIO. */
+static const char *
+filters_differ(const struct box_ask *ask, int pidfd,
+    struct msg_box_facts_are *a)
+{
+	if (filters((pid_t)a->host_pid, pidfd, a->filter) == -1)
+		return errno == EPERM || errno == EIO ? NULL : "filter";
+	return strcmp(a->filter, ask->filter) == 0 ? NULL : "filter";
+}
+
 static const char *
 facts_differ(const struct box_ask *ask, const struct row_facts *f)
 {
@@ -74,6 +177,8 @@ facts_differ(const struct box_ask *ask, const struct row_facts *f)
 		return "seccomp_mode";
 	if (f->seccomp_filters != BOX_FILTERS)
 		return "seccomp_filters";
+	if (strcmp(f->root, "/") != 0 || strcmp(f->cwd, "/") != 0)
+		return f->root[1] != '\0' ? "root" : "cwd";
 	return mounts_agree(f->mounts.data, f->mounts.len) ? NULL : "mounts";
 }
 
@@ -108,7 +213,7 @@ place(int proc, const char *id, struct msg_box_facts_are *a)
 }
 
 int
-box_facts(const struct box_ask *ask, int pidfd, int netns,
+box_facts(const struct box_ask *ask, int pidfd, int netns, int whole,
     char mounts[FACTS_MOUNTS], struct msg_box_facts_are *ret)
 {
 	auto_close int			 proc = -1;
@@ -134,6 +239,10 @@ box_facts(const struct box_ask *ask, int pidfd, int netns,
 		v = facts_differ(ask, &f);
 	if (v == NULL)
 		v = ns_differs(ask, proc, netns, &f);
+	if (v == NULL)
+		v = owners(proc, &f, ret);
+	if (v == NULL && whole)
+		v = filters_differ(ask, pidfd, ret);
 	if (v == NULL)
 		v = limit;
 	(void)str_copy(ret->verdict, v == NULL ? "" : v,

@@ -49,7 +49,7 @@ static struct box_ask
 ask_of(const struct maker_req *q)
 {
 	return (struct box_ask){ .id = q->spec.id, .name = q->spec.name,
-	    .rootfs = q->spec.rootfs,
+	    .rootfs = q->spec.rootfs, .filter = q->spec.filter,
 	    .network = (unsigned int)q->spec.network,
 	    .limits = { q->spec.memory_bytes, q->spec.cpu_milli,
 	    q->spec.pids }, .uid = q->uid };
@@ -66,6 +66,7 @@ make_init(const struct maker_req *q, int *in, struct maker_init *ret)
 	if (box_init(&mk.conf) == -1 || scan_cgroup() == -1)
 		return -1;
 	ret->cgroup_v1 = cgroup_sessions();
+	(void)str_copy(ret->filter, filter_hash(), sizeof(ret->filter));
 	(void)str_copy(ret->note, cgroup_note(), sizeof(ret->note));
 	return 0;
 }
@@ -98,18 +99,23 @@ make_launch(const struct maker_req *q, int *fds)
 	return r;
 }
 
+/* What the boot proof saw, looked at again; and what the box has used. */
 static int
-make_health(const struct maker_req *q, struct msg_box_health_is *ret)
+make_health(const struct maker_req *q, const int *in,
+    struct msg_box_health_is *ret)
 {
-	struct box_ask		 ask = ask_of(q);
-	struct cgroup_usage	 u = { 0 };
-	struct box_limits	 now;
-	const char		*part = "cgroup";
+	static char			 mounts[FACTS_MOUNTS];
+	struct msg_box_facts_are	 f;
+	struct box_ask			 ask = ask_of(q);
+	struct cgroup_usage		 u = { 0 };
+	const char			*part = "facts";
 
-	if (cgroup_usage(ask.id, &u) == 0)
-		part = cgroup_differs(ask.id, &ask.limits, &now);
-	(void)str_copy(ret->part, part == NULL ? "" : part,
-	    sizeof(ret->part));
+	if (cgroup_usage(ask.id, &u) == -1)
+		part = "cgroup";
+	else if (box_facts(&ask, in[0], in[1], 0, mounts, &f) == 0)
+		part = f.verdict[0] != '\0' ? f.verdict :
+		    runtime_intact() ? "" : "runtime-file";
+	(void)str_copy(ret->part, part, sizeof(ret->part));
 	ret->memory_bytes = u.memory_bytes;
 	ret->pids = u.pids;
 	ret->cpu_usec = u.cpu_usec;
@@ -122,7 +128,7 @@ make_facts(const struct maker_req *q, const int *in, struct maker_facts *ret)
 {
 	struct box_ask	ask = ask_of(q);
 
-	return box_facts(&ask, in[0], in[1], ret->mounts, &ret->facts);
+	return box_facts(&ask, in[0], in[1], 1, ret->mounts, &ret->facts);
 }
 
 static int
@@ -192,7 +198,7 @@ make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
 		return make_facts(q, in, &a->u.facts);
 	case MK_HEALTH:
 		*ret_len = MAKER_LEN(health);
-		return make_health(q, &a->u.health);
+		return make_health(q, in, &a->u.health);
 	case MK_OPENED:
 		return box_mark(q->spec.id, MARK_OPENED, "");
 	case MK_SEAL:

@@ -39,9 +39,11 @@ static const struct { const char *name; mode_t mode; } files[] = {
 	{ "runner", 0111 }, { "wb", 0111 }
 };
 
+#define NFILES	(sizeof(files) / sizeof(files[0]))
+
 static char		hash[SHA256_DIGEST_STRING_LENGTH];
 static struct stat	runner;
-static int		nursery = -1;
+static int		nursery = -1, source = -1;
 
 /* The digest that `sha256sum' wrote for name: "HEX  name" or "HEX *name". */
 static const char *
@@ -77,28 +79,39 @@ hash_copy(int in, int out, char ret_hex[65])
 	return (int)n;
 }
 
+/* Holds a file against its checksum; a copy of it to `to', unless -1. */
 static int
-copy(int from, int to, const char *name, mode_t mode, char ret_hex[65])
+verify(int from, int to, const char *sums, size_t i)
 {
 	auto_close int	 in = -1, out = -1;
+	char		 hex[65];
+	const char	*name = files[i].name, *want = sum_find(sums, name);
 
 	in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (in == -1)
-		return -1;
-	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (out == -1 || hash_copy(in, out, ret_hex) == -1)
-		return -1;
-	return fchmod(out, mode);
+	if (in != -1 && to != -1)
+		out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL |
+		    O_CLOEXEC, 0600);
+	if (in == -1 || (to != -1 && out == -1) ||
+	    hash_copy(in, out, hex) == -1 ||
+	    (out != -1 && fchmod(out, files[i].mode) == -1))
+		return box_fail("runtime/%s", name);
+	if (want == NULL || strncmp(want, hex, 64) != 0) {
+		errno = EBADMSG;
+		return box_fail("checksum of runtime/%s", name);
+	}
+	if (i == 0 && to != -1)
+		(void)str_copy(hash, hex, sizeof(hash));
+	return 0;
 }
 
 /* A detached tmpfs. */
 static int
-tmpfs(const char *source, const char *mode, const char *inodes)
+tmpfs(const char *label, const char *mode, const char *inodes)
 {
 	auto_close int	 fs = -1;
 
 	if ((fs = fsopen("tmpfs", FSOPEN_CLOEXEC)) == -1 ||
-	    fsconfig(fs, FSCONFIG_SET_STRING, "source", source, 0) == -1 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "source", label, 0) == -1 ||
 	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", mode, 0) == -1 ||
 	    fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", inodes, 0) == -1 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == -1)
@@ -120,26 +133,16 @@ static int
 runtime_make(int dir)
 {
 	auto_close int	 mnt = -1;
-	char		 sums[4096], hex[65];
-	const char	*want;
+	char		 sums[4096];
 	size_t		 i;
 
 	if (facts_file(dir, "SHA256SUMS", sums, sizeof(sums)) == -1)
 		return box_fail("runtime/SHA256SUMS");
 	if ((mnt = tmpfs("workbox-runtime", "0711", "8")) == -1)
 		return box_fail("runtime tmpfs");
-	for (i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		if (copy(dir, mnt, files[i].name, files[i].mode, hex) == -1)
-			return box_fail("runtime/%s", files[i].name);
-		want = sum_find(sums, files[i].name);
-		if (want == NULL || strncmp(want, hex, 64) != 0) {
-			errno = EBADMSG;
-			return box_fail("checksum of runtime/%s",
-			    files[i].name);
-		}
-		if (i == 0)
-			(void)str_copy(hash, hex, sizeof(hash));
-	}
+	for (i = 0; i < NFILES; i++)
+		if (verify(dir, mnt, sums, i) == -1)
+			return -1;
 	if (fstatat(mnt, files[0].name, &runner, 0) == -1)
 		return box_fail("runtime/%s", files[0].name);
 	return read_only(mnt) == 0 ? steal_fd(&mnt) :
@@ -214,17 +217,43 @@ nursery_make(int root, int runtime)
 int
 runtime_init(int state_fd)
 {
-	auto_close int	 dir = -1, root = -1, mnt = -1;
+	auto_close int	 root = -1, mnt = -1;
 
-	dir = openat(state_fd, "runtime", O_DIRECTORY | O_NOFOLLOW |
+	fd_close(&source);		/* of an earlier call */
+	source = openat(state_fd, "runtime", O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);
-	if (dir == -1)
+	if (source == -1)
 		return box_fail("runtime (run `workbox runtime install')");
-	if ((mnt = runtime_make(dir)) == -1 || (root = root_make()) == -1)
+	if ((mnt = runtime_make(source)) == -1 || (root = root_make()) == -1)
 		return -1;
 	if ((nursery = nursery_make(root, mnt)) == -1)
 		return box_fail("nursery");
 	return 0;
+}
+
+int
+runtime_intact(void)
+{
+	static struct timespec	seen[NFILES];
+	static int		intact = 1;
+	char			sums[4096];
+	struct stat		st;
+	size_t			i;
+	int			changed = 0;
+
+	for (i = 0; i < NFILES; i++) {
+		if (fstatat(source, files[i].name, &st,
+		    AT_SYMLINK_NOFOLLOW) == -1)
+			memset(&st, 0, sizeof(st));
+		changed |= memcmp(&seen[i], &st.st_ctim, sizeof(seen[i])) != 0;
+		seen[i] = st.st_ctim;
+	}
+	if (!changed)
+		return intact;
+	intact = facts_file(source, "SHA256SUMS", sums, sizeof(sums)) != -1;
+	for (i = 0; i < NFILES && intact; i++)
+		intact = verify(source, -1, sums, i) == 0;
+	return intact;
 }
 
 int

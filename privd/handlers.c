@@ -129,6 +129,7 @@ specify(const struct msg *m, struct row_spec *spec)
 	spec->pids = c->pids;
 	memcpy(spec->id, c->id, sizeof(spec->id));
 	memcpy(spec->name, c->name, sizeof(spec->name));
+	memcpy(spec->filter, srv.filter, sizeof(spec->filter));
 	if (limit(m, "memory", &spec->memory_bytes, dflt->memory_bytes,
 	    BOX_MEMORY_LEAST, most->memory_bytes) == -1 ||
 	    limit(m, "cpu", &spec->cpu_milli, dflt->cpu_milli, 10,

@@ -112,7 +112,7 @@ entry_ask(const struct entry *e, enum maker_op op)
 		fill_launch(e, &q);
 	else if (op == MK_SEAL)
 		(void)str_copy(q.u.text, e->why, sizeof(q.u.text));
-	r = maker_ask(&q, fds, op == MK_FACTS ? 2 :
+	r = maker_ask(&q, fds, op == MK_FACTS || op == MK_HEALTH ? 2 :
 	    op == MK_CONNECT || op == MK_KILL);
 	explicit_bzero(&q.u, sizeof(q.u));	/* the token */
 	return r;
@@ -184,6 +184,7 @@ maker_init(void)
 	if (a->error != 0)
 		fatalx("%s", a->why);
 	srv.cgroup_v1 = a->u.init.cgroup_v1;
+	memcpy(srv.filter, a->u.init.filter, sizeof(srv.filter));
 	if (a->u.init.note[0] != '\0')
 		log_info("%s", a->u.init.note);
 	(void)close(PRIVD_FD_CONF);	/* the maker has them now */

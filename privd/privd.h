@@ -23,6 +23,7 @@ struct server {
 	int		 notify_fd;	/* -1: nobody waits */
 	int		 ready_fd;	/* -1: nobody waits, or told */
 	unsigned int	 cgroup_v1;	/* as the maker says, for row_boot */
+	char		 filter[65];	/* likewise, for row_spec */
 	int		 stopping;	/* SIGTERM came */
 };
 extern struct server	srv;

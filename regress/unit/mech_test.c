@@ -135,7 +135,7 @@ box_start(struct tbox *b, unsigned int slot)
 	ulid_new(b->id);
 	b->conn = -1;
 	b->ask = (struct box_ask){ .id = b->id, .name = "demo",
-	    .rootfs = "mini", .limits = { 128 << 20, 1000, 256 },
+	    .rootfs = "mini", .filter = filter_hash(), .limits = { 128 << 20, 1000, 256 },
 	    .uid = slot_uid(slot) };
 	memset(b->token, (int)slot, sizeof(b->token));
 	b->netns = netns_new();
@@ -308,7 +308,8 @@ START_TEST(test_facts)
 	int				 other;
 
 	box_up(&b, 3);
-	ck_assert_msg(box_facts(&b.ask, b.run.pidfd, b.netns, mounts, &host) == 0,
+	ck_assert_msg(box_facts(&b.ask, b.run.pidfd, b.netns, 1, mounts,
+	    &host) == 0,
 	    "%s", box_error());
 	ck_assert_str_eq(host.verdict, "");
 	ck_assert_str_eq(host.runtime, runtime_hash());
@@ -323,17 +324,31 @@ START_TEST(test_facts)
 	ck_assert_msg(v == NULL, "%s differs", v);
 	/* What is not as asked is told by name. */
 	other = netns_new();
-	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, other, mounts,
+	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, other, 1, mounts,
 	    &host), 0);
 	ck_assert_str_eq(host.verdict, "ns_net");
 	(void)close(other);
 	b.ask.limits.pids++;
-	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, mounts, &host), 0);
+	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, 1, mounts,
+	    &host), 0);
 	ck_assert_str_eq(host.verdict, "pids");
 	ck_assert_int_eq((int)host.pids, 256);
 	b.ask.limits.pids--;
+	if (host.filter[0] != '\0') {	/* this kernel tells */
+		ck_assert_str_eq(host.filter, filter_hash());
+		b.ask.filter = "another";
+		ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, 1,
+		    mounts, &host), 0);
+		ck_assert_str_eq(host.verdict, "filter");
+		b.ask.filter = filter_hash();
+	}
+	ck_assert_str_eq(host.ns_owners, "mnt:box pid:host net:host ipc:host "
+	    "uts:host cgroup:host");
+	/* It was stopped for a moment, and goes on. */
+	ck_assert_str_eq(ask(&b, "ping"), "pong");
 	b.ask.uid += BOX_IDS;
-	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, mounts, &host), 0);
+	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, 1, mounts,
+	    &host), 0);
 	ck_assert_str_eq(host.verdict, "uid_map");
 	box_down(&b);
 }
@@ -853,6 +868,15 @@ END_TEST
 
 START_TEST(test_runtime)
 {
+	ck_assert_int_eq(box_init(&conf), 0);
+	ck_assert_int_eq(runtime_intact(), 1);
+	sh("echo >>%s/runtime/wb", state);
+	ck_assert_int_eq(runtime_intact(), 0);
+	ck_assert_int_eq(runtime_intact(), 0);
+	sh("rm %s/runtime/wb", state);
+	ck_assert_int_eq(runtime_intact(), 0);
+	runtime_install();
+	ck_assert_int_eq(runtime_intact(), 1);
 	sh("echo >>%s/runtime/runner", state);
 	ck_assert_int_eq(box_init(&conf), -1);
 	ck_assert_ptr_nonnull(strstr(box_error(),
