@@ -23,7 +23,7 @@ enum privd_fd {
 	PRIVD_FD_BOXES,		/* O_PATH of STATE/sandboxes and rootfs: names */
 	PRIVD_FD_ROOTFS,	/* are looked up there, nothing is opened */
 	PRIVD_FD_LOCK,		/* STATE/lock with the BSD lock */
-	PRIVD_FD_HELD,		/* closing it or LOCK gives up the POSIX lock */
+	PRIVD_FD_HELD,		/* the same with the lock of fcntl(2), privd's */
 	PRIVD_FD_LISTENER	/* nlisteners of them */
 };
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "become.h"
@@ -44,6 +45,19 @@ static const struct confine maker_fence = {
 };
 
 static char *const	no_env[1];
+
+/*
+ * Not a POSIX lock: closing any descriptor of the file gives that up, and a
+ * daemon, which has one, can send it to privd, which closes what is not due.
+ */
+int
+become_locked(int fd)
+{
+	struct flock	fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_OFD_SETLK, &fl) == -1 || ftruncate(fd, 0) == -1 ||
+	    dprintf(fd, "%ld\n", (long)getpid()) < 0 ? -1 : 0;
+}
 
 static __attribute__((noreturn)) void
 maker_run(const char *path, int fd)

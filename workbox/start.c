@@ -3,16 +3,15 @@
  * descriptor in its place: the state directory with its locks, the listening
  * sockets, those who are told that we are ready.
  *
- * Must never: read from a socket; take a lock before its descriptor is in its
- * place (closing any other descriptor of the file gives up a POSIX lock).
+ * Must never: read from a socket.
  *
- * The locks.  STATE/lock carries two, which do not see each other: a POSIX
- * lock, held by privd alone (it stays over our exec), says that a server runs
- * here; a BSD lock, on a descriptor that every process of ours inherits (and
- * a box's pid 1 drops by its exec), says that something of the set is still
- * there.  Whoever gets the first may end the holders of the second: they are
- * orphans of a privd that was killed, and would go on making or removing
- * boxes that the next one is about to look at.
+ * The locks.  STATE/lock carries two, which do not see each other: one of
+ * fcntl(2), held by privd alone (it stays over our exec), says that a server
+ * runs here; a BSD lock, on a descriptor that every process of ours inherits
+ * (and a box's pid 1 drops by its exec), says that something of the set is
+ * still there.  Whoever gets the first may end the holders of the second:
+ * they are orphans of a privd that was killed, and would go on making or
+ * removing boxes that the next one is about to look at.
  */
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -27,10 +26,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "become.h"
 #include "host.h"
 #include "log.h"
 #include "server.h"
@@ -156,10 +157,21 @@ orphans_end(const struct stat *st)
 	return 0;
 }
 
+/* Who has the lock wrote its pid beside it. */
+static int
+in_use(const char *dir)
+{
+	char	pid[16] = "";
+
+	if (pread(PRIVD_FD_HELD, pid, sizeof(pid) - 1, 0) <= 0)
+		(void)str_copy(pid, "unknown", sizeof(pid));
+	return fail("state directory %s is in use by another server, "
+	    "process %.*s", dir, (int)strcspn(pid, "\n"), pid);
+}
+
 static int
 take_locks(int state, const char *dir)
 {
-	struct flock	fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct stat	st;
 	int		rw, rc;
 
@@ -170,13 +182,9 @@ take_locks(int state, const char *dir)
 	if ((rc = place(openat(state, "lock", O_RDONLY | O_NOFOLLOW |
 	    O_CLOEXEC), "lock")) != 0 || (rc = place(rw, "lock")) != 0)
 		return rc;
-	if (fcntl(PRIVD_FD_HELD, F_SETLK, &fl) == -1) {
-		if (fcntl(PRIVD_FD_HELD, F_GETLK, &fl) == 0 &&
-		    fl.l_type != F_UNLCK)
-			return fail("state directory %s is in use by another "
-			    "server, process %ld", dir, (long)fl.l_pid);
-		return fail_errno("%s/lock", dir);
-	}
+	if (become_locked(PRIVD_FD_HELD) == -1)
+		return errno == EAGAIN || errno == EACCES ? in_use(dir) :
+		    fail_errno("%s/lock", dir);
 	if (fstat(PRIVD_FD_LOCK, &st) == -1)
 		return fail_errno("%s/lock", dir);
 	return orphans_end(&st);

@@ -245,15 +245,25 @@ rig_free(struct rig *r)
 	(void)close(r->notify);
 }
 
+int
+rig_locked(struct rig *r)
+{
+	struct flock	fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	auto_close int	fd = open(at(r, "lock"), O_RDWR | O_CLOEXEC);
+
+	return fd != -1 && fcntl(fd, F_OFD_GETLK, &fl) == 0 &&
+	    fl.l_type != F_UNLCK;
+}
+
 void
 rig_sweep(void)
 {
-	struct flock	 fl;
 	struct rig	 r;
 	char		 prefix[64];
 	struct dirent	*e;
 	DIR		*d = opendir("/tmp");
-	int		 fd;
+	FILE		*f;
+	int		 pid;
 
 	(void)snprintf(prefix, sizeof(prefix), "wb-privd-%ld-",
 	    (long)getpid());
@@ -263,12 +273,9 @@ rig_sweep(void)
 		memset(&r, 0, sizeof(r));
 		(void)snprintf(r.dir, sizeof(r.dir), "/tmp/%.40s", e->d_name);
 		(void)str_copy(r.cgroup, e->d_name, sizeof(r.cgroup));
-		memset(&fl, 0, sizeof(fl));
-		fl.l_type = F_WRLCK;
-		if ((fd = open(at(&r, "lock"), O_RDWR)) != -1 &&
-		    fcntl(fd, F_GETLK, &fl) == 0 && fl.l_type != F_UNLCK &&
-		    fl.l_pid > 0)
-			(void)kill(fl.l_pid, SIGKILL);
+		if (rig_locked(&r) && (f = fopen(at(&r, "lock"), "re")) !=
+		    NULL && fscanf(f, "%d", &pid) == 1 && pid > 0)
+			(void)kill(pid, SIGKILL);
 		(void)printf("left by a test that failed: %s, its log:\n",
 		    r.dir);
 		(void)fflush(stdout);
@@ -325,7 +332,6 @@ sock_at(struct rig *r, int type, const char *name)
 static void
 privd_exec(struct rig *r, int server, int conf, int token, int ready)
 {
-	struct flock	 fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int		 log = open(at(r, "log"), O_WRONLY | O_CREAT |
 			    O_APPEND, 0644);
 	int		 null = open("/dev/null", O_RDWR);
@@ -350,7 +356,7 @@ privd_exec(struct rig *r, int server, int conf, int token, int ready)
 			_exit(9);
 	(void)syscall(SYS_close_range, 3 + n, ~0U, 0);
 	/* the fakes of an earlier one end by themselves */
-	if (fcntl(PRIVD_FD_HELD, F_SETLK, &fl) == -1 ||
+	if (become_locked(PRIVD_FD_HELD) == -1 ||
 	    flock(PRIVD_FD_LOCK, LOCK_EX) == -1)
 		_exit(9);
 	(void)dprintf(2, "%s: error %d\n", become_privd(WB_TOP_BUILDDIR
@@ -620,7 +626,6 @@ rig_box(struct rig *r, const char *id, unsigned int k)
 	struct msg_box_nonce	 n = { 0 };
 	struct msg_net_opened	 o = { .k = k, .ruleset = "opened" };
 	struct msg		 m;
-	uint8_t			 nonce[64];
 	int			 fd;
 
 	ck_assert_int_eq(rig_create(r, id, k, &m), MSG_BOX_CREATED);
@@ -628,8 +633,9 @@ rig_box(struct rig *r, const char *id, unsigned int k)
 	ck_assert_int_eq(rig_ask(r, MSG_BOX_ATTACH, &a, &m), MSG_BOX_ATTACHED);
 	fd = m.fd;
 	ck_assert(readable(fd, WAIT_MS));
-	n.nonce.len = (size_t)recv(fd, nonce, sizeof(nonce), 0);
-	n.nonce.data = nonce;
+	n.nonce.len = (size_t)recv(fd, r->nonce, sizeof(r->nonce),
+	    0);
+	n.nonce.data = r->nonce;
 	ck_assert_uint_eq(n.nonce.len, 32);
 	(void)str_copy(n.id, id, sizeof(n.id));
 	ck_assert_int_eq(chan_ask(&r->d[R_APID].chan, MSG_BOX_NONCE, &n, -1,

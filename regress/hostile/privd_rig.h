@@ -29,6 +29,7 @@ struct rig {
 	int		 notify;	/* NOTIFY_SOCKET, bound */
 	int		 ready;		/* our end of the ready pipe */
 	int		 open;		/* of the last NET_ADOPT */
+	uint8_t		 nonce[64];	/* of the last rig_box() */
 	struct rig_daemon d[R_N];
 };
 
@@ -69,6 +70,8 @@ int		 rig_box(struct rig *, const char *id, unsigned int k);
 /* Whether a file below STATE (or, with a slash, anywhere) exists. */
 int		 rig_file(struct rig *, const char *fmt, ...)
 		    __attribute__((format(printf, 2, 3)));
+/* Whether a server holds STATE/lock. */
+int	 rig_locked(struct rig *);
 /* A word of /proc/<pid>/status, as a number of that base. */
 unsigned long long rig_status(pid_t, const char *word, int base);
 /* privd's second process. */
