@@ -22,7 +22,7 @@
 #include "apid.h"
 #include "xmalloc.h"
 
-#define COLLECT_MAX	(1024 * 1024)
+#define COLLECT_MAX	(1024UL * 1024)
 #define LOST_MS		15000		/* for the end of a box that is lost */
 
 struct collect {

@@ -17,7 +17,7 @@
 #define LABELS_MAX	8192		/* bytes; proto.def, sandbox */
 #define ENV_MAX		16384
 #define NAME_TRIES	100
-#define DELETED_MS	(24 * 3600 * 1000ULL)
+#define DELETED_MS	(24ULL * 3600 * 1000)
 #define LIST_LIMIT	100
 #define GRACE_S		10
 

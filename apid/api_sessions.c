@@ -485,7 +485,7 @@ kill_session(struct session *s, enum wb_code code, void *arg)
 
 	if (s != NULL)
 		code = box_refuses_talk(s->box, &why);
-	if (code != CODE_NONE) {
+	if (s == NULL || code != CODE_NONE) {
 		api_fail(k->req, code, why);
 		free(k);
 		return;

@@ -526,7 +526,7 @@ boot_attached(void *arg, const struct msg *m)
 {
 	struct boot		*o = arg;
 	struct msg_runner_hello	 hello = { .role = "host" };
-	struct timeval		 tv = { 0, ATTACH_AGAIN_MS * 1000 };
+	struct timeval		 tv = { 0, ATTACH_AGAIN_MS * 1000L };
 	struct box		*b = o->box;
 
 	if (m->row->type == MSG_ERROR) {

@@ -26,8 +26,8 @@
 #include "proto.h"
 #include "route.h"
 
-#define HTTP_QUEUE_MAX	(512 * 1024)	/* bytes held per stream */
-#define HTTP_QUEUE_LOW	(128 * 1024)	/* the drain callback's mark */
+#define HTTP_QUEUE_MAX	(512UL * 1024)	/* bytes held per stream */
+#define HTTP_QUEUE_LOW	(128UL * 1024)	/* the drain callback's mark */
 
 struct event_base;
 struct http_req;
