@@ -22,9 +22,10 @@ case ${1-} in
 ''|*[!0-9]*) die "usage: run.sh SECONDS [TARGET...]" ;;
 esac
 seconds=$1; shift
+mkdir -p "$build" "$here/corpus"
+[ "$(id -u)" != 0 ] || step_packages build test fuzz
 command -v clang >/dev/null || { echo "skip: no clang"; exit 77; }
 all=$(cd "$here" && ls ./*_fuzz.c | sed 's,^\./,,; s/_fuzz\.c$//')
-mkdir -p "$build" "$here/corpus"
 
 step_fuzz() {
 	(
