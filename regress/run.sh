@@ -3,8 +3,8 @@
 # every test.  The fast lane takes up to 15 minutes on two cores, the long one
 # up to 75.  Ends with a line that counts.
 #
-# Sections: quickstart check sanitize box http docs uml; all of them
-# when none is named.  Logs are in build/test/logs.
+# Sections: quickstart check sanitize box http docs uml, and in the long lane
+# mutants and lint; all of them when none is named.  Logs are in build/test/logs.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/etc/steps.sh"
@@ -17,7 +17,8 @@ for a in "$@"; do
 	*)	sections="$sections $a" ;;
 	esac
 done
-: "${sections:=quickstart check sanitize box http docs uml}"
+[ $lane = fast ] || long='mutants lint'
+: "${sections:=quickstart check sanitize box http docs uml ${long-}}"
 
 build=$top/build/test
 work=$build/logs
@@ -110,6 +111,17 @@ section_http() {
 section_docs() {
 	need_build
 	WB_PREFIX=$prefix WB_BUILD=$build script docs sh "$top/regress/docs.sh"
+}
+
+# Makes a copy of the tree and builds it for itself.
+section_mutants() {
+	need_build
+	WB_BUILD=$build script mutants sh "$top/regress/mutants/run.sh"
+}
+
+section_lint() {
+	[ "$(id -u)" != 0 ] || step_packages lint
+	script lint sh "$top/regress/lint.sh"
 }
 
 section_uml() {

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -31,6 +32,7 @@
 #include <unistd.h>
 
 #include "box.h"
+#include "mech_golden.h"
 #include "ulid.h"
 #include "xmalloc.h"
 
@@ -390,6 +392,86 @@ START_TEST(test_nothing_of_the_host)
 }
 END_TEST
 
+/* mountinfo as pid 1 has it; the number before it is the exit status. */
+static const char *
+mounts_of(struct tbox *b)
+{
+	const char	*r = ask(b, "sh cat /proc/1/mountinfo");
+
+	ck_assert_msg(strncmp(r, "0\n", 2) == 0, "%s", r);
+	return r + 2;
+}
+
+START_TEST(test_mounts)
+{
+	struct tbox	 b;
+	const char	*v;
+
+	box_up(&b, 0);
+	v = golden_mounts(mounts_of(&b));
+	ck_assert_msg(v == NULL, "%s", v);
+	/* /proc's files tell no size: these are read */
+	box_sh_ok(&b, "cd /proc && test -z \"$(cat cmdline interrupts kallsyms "
+	    "keys key-users)\" && test -z \"$(ls acpi bus fs pressure scsi "
+	    "2>/dev/null)\" || { cd bus && test -z \"$(ls ../fs .)\"; }");
+	box_down(&b);
+}
+END_TEST
+
+/* One line more, less, twice, or with another flag. */
+START_TEST(test_mounts_differ)
+{
+	static const char more[] = "999 1 0:1 / /mnt rw,nosuid,nodev,relatime "
+	    "- tmpfs workbox-tmp rw\n";
+	struct tbox	 b;
+	char		 text[FACTS_MOUNTS], *p;
+	size_t		 n, first;
+
+	box_up(&b, 0);
+	n = strlen(mounts_of(&b));
+	ck_assert_uint_lt(n + sizeof(more), sizeof(text));
+	(void)str_copy(text, mounts_of(&b), sizeof(text));
+	box_down(&b);
+#define AGREE(len)	mounts_agree((const uint8_t *)text, len)
+	ck_assert(AGREE(n));
+	memcpy(text + n, more, sizeof(more));
+	ck_assert(!AGREE(n + sizeof(more) - 1));
+	first = strcspn(text, "\n") + 1;
+	memcpy(text + n, text, first);
+	ck_assert(!AGREE(n + first));
+	ck_assert(!mounts_agree((const uint8_t *)text + first, n - first));
+	ck_assert_ptr_nonnull(p = strstr(text, " ro,"));
+	p[2] = 'w';
+	ck_assert(!AGREE(n));
+#undef AGREE
+}
+END_TEST
+
+/* What it was given: the capabilities, and these descriptors alone. */
+START_TEST(test_rights)
+{
+	struct tbox	 b;
+	char		 path[64];
+	struct dirent	*e;
+	DIR		*d;
+	unsigned int	 n = 0;
+
+	box_up(&b, 0);
+	box_sh_ok(&b, "grep -q 'CapBnd:." GOLDEN_CAPS "' /proc/self/status && "
+	    "grep -q 'CapEff:." GOLDEN_CAPS "' /proc/self/status && "
+	    "grep -q 'CapInh:.0000000000000000' /proc/self/status");
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd",
+	    (int)box_pid(b.run.pidfd));
+	ck_assert_ptr_nonnull(d = opendir(path));
+	while ((e = readdir(d)) != NULL)
+		n += e->d_name[0] != '.';
+	(void)closedir(d);
+	/* 0 to 2, control, boot, cgroups; one that it accepted */
+	ck_assert_uint_eq(n, BOXFD_CGROUP2 + 1 + cgroup_sessions() + 1);
+	box_down(&b);
+}
+END_TEST
+
 /* The control of `dotdot 5': a descriptor of the host's mount is a way out. */
 START_TEST(test_dotdot_control)
 {
@@ -568,6 +650,28 @@ START_TEST(test_refused_calls)
 }
 END_TEST
 
+/* Whatever the table says. */
+START_TEST(test_never)
+{
+	struct tbox	 b;
+	const char	*p = golden_eperm;
+	char		 name[64];
+	int		 nr, e;
+
+	box_up(&b, 2);
+	while ((nr = next_call(&p, name)) != -1) {
+		e = call(&b, nr, 0, 0, 0, 0);
+		ck_assert_msg(e == EPERM, "%s: %d", name, e);
+	}
+	p = golden_enosys;
+	while ((nr = next_call(&p, name)) != -1) {
+		e = call(&b, nr, 0, 0, 0, 0);
+		ck_assert_msg(e == ENOSYS, "%s: %d", name, e);
+	}
+	box_down(&b);
+}
+END_TEST
+
 /* Every allowed call reaches the kernel: it answers something else. */
 START_TEST(test_allowed_calls)
 {
@@ -741,6 +845,23 @@ START_TEST(test_limits)
 }
 END_TEST
 
+/* What is swapped out is counted, where the kernel counts it at all. */
+START_TEST(test_swap)
+{
+	struct tbox	 b;
+	char		 cmd[512];
+
+	box_up(&b, 4);
+	(void)snprintf(cmd, sizeof(cmd), "find /sys/fs/cgroup -path "
+	    "'*/%s/box/memory.*' -o -path '*/%s/box/sessions/memory.*' | "
+	    "while read f; do case $f in *.swap.max) test $(cat $f) = 0 ;; "
+	    "*.memsw.limit_in_bytes) test $(cat $f) -le %u ;; esac || exit 1; "
+	    "done", b.id, b.id, 128 << 20);
+	ck_assert_int_eq(system(cmd), 0);
+	box_down(&b);
+}
+END_TEST
+
 /* B51: what the kernel counts per user, it counts for the box. */
 START_TEST(test_per_user)
 {
@@ -767,7 +888,9 @@ START_TEST(test_attach)
 	struct tbox	 a, b;
 	uint8_t		 token[BOX_TOKEN];
 	char		 spec[64];
-	struct stat	 st;
+	struct stat	 st, net;
+	struct ucred	 uc;
+	socklen_t	 len = sizeof(uc);
 	uint32_t	 uid;
 	int		 fd, i, c[16];
 
@@ -786,6 +909,15 @@ START_TEST(test_attach)
 	ck_assert_int_eq(box_pid(fd), box_pid(a.run.pidfd));
 	(void)close(fd);
 	ck_assert_int_eq(box_find(a.id, uid + BOX_IDS), -1);
+	/* Who listens is root of the box; nobody is of the host's network. */
+	ck_assert_int_eq(getsockopt(a.conn, SOL_SOCKET, SO_PEERCRED, &uc,
+	    &len), 0);
+	ck_assert_uint_eq(uc.uid, slot_uid(7));
+	ck_assert_int_ne(fd = ioctl(a.conn, SIOCGSKNS), -1);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(fstat(a.netns, &net), 0);
+	ck_assert_uint_eq(st.st_ino, net.st_ino);
+	(void)close(fd);
 	/* Another box's pid 1 is not this box's. */
 	ck_assert_int_eq(box_connect(a.id, uid, b.run.pidfd), -1);
 	/* The queue is full: EAGAIN, at once. */
@@ -981,7 +1113,11 @@ START_TEST(test_tree)
 		(void)close(fd);
 		fd = t;
 	}
-	ck_assert_int_eq(symlinkat("/etc", fd, "link"), 0);
+	(void)snprintf(dir, sizeof(dir), "%s/keep", state);
+	ck_assert_int_eq(mkdir(dir, 0755), 0);
+	ck_assert_int_eq(symlinkat(dir, fd, "link"), 0);
+	(void)snprintf(dir, sizeof(dir), "%s/keep/file", state);
+	ck_assert_int_eq(close(open(dir, O_CREAT | O_WRONLY, 0600)), 0);
 	(void)close(fd);
 	for (i = 0; i < 20000; i++) {
 		(void)snprintf(name, sizeof(name), "removing\n%d\x80", i);
@@ -1004,7 +1140,7 @@ START_TEST(test_tree)
 	(void)close(b.run.pidfd);
 	b.run.pidfd = -1;
 	box_down(&b);
-	ck_assert_int_eq(access("/etc/passwd", R_OK), 0);
+	ck_assert_int_eq(access(dir, R_OK), 0);
 }
 END_TEST
 
@@ -1025,14 +1161,19 @@ main(void)
 	tcase_add_checked_fixture(t, init, NULL);
 	tcase_add_test(t, test_facts);
 	tcase_add_test(t, test_nothing_of_the_host);
+	tcase_add_test(t, test_mounts);
+	tcase_add_test(t, test_mounts_differ);
+	tcase_add_test(t, test_rights);
 	tcase_add_test(t, test_dotdot_control);
 	tcase_add_test(t, test_files);
 	tcase_add_test(t, test_filter_hash);
 	tcase_add_test(t, test_refused_calls);
+	tcase_add_test(t, test_never);
 	tcase_add_test(t, test_allowed_calls);
 	tcase_add_test(t, test_arguments);
 	tcase_add_test(t, test_pid1);
 	tcase_add_test(t, test_limits);
+	tcase_add_test(t, test_swap);
 	tcase_add_test(t, test_per_user);
 	tcase_add_test(t, test_attach);
 	tcase_add_test(t, test_failures);
