@@ -43,7 +43,7 @@ static const struct { const char *name; mode_t mode; } files[] = {
 
 static char		hash[SHA256_DIGEST_STRING_LENGTH];
 static struct stat	runner;
-static int		nursery = -1, source = -1;
+static int		nursery = -1, state = -1;
 
 /* The digest that `sha256sum' wrote for name: "HEX  name" or "HEX *name". */
 static const char *
@@ -214,17 +214,23 @@ nursery_make(int root, int runtime)
 	return fd;
 }
 
+/* STATE/runtime, which an installation replaces as a whole. */
+static int
+runtime_open(void)
+{
+	return openat(state, "runtime", O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 int
 runtime_init(int state_fd)
 {
-	auto_close int	 root = -1, mnt = -1;
+	auto_close int	 dir = -1, root = -1, mnt = -1;
 
-	fd_close(&source);		/* of an earlier call */
-	source = openat(state_fd, "runtime", O_DIRECTORY | O_NOFOLLOW |
-	    O_CLOEXEC);
-	if (source == -1)
+	fd_close(&state);		/* of an earlier call */
+	if ((state = fcntl(state_fd, F_DUPFD_CLOEXEC, 3)) == -1 ||
+	    (dir = runtime_open()) == -1)
 		return box_fail("runtime (run `workbox runtime install')");
-	if ((mnt = runtime_make(source)) == -1 || (root = root_make()) == -1)
+	if ((mnt = runtime_make(dir)) == -1 || (root = root_make()) == -1)
 		return -1;
 	if ((nursery = nursery_make(root, mnt)) == -1)
 		return box_fail("nursery");
@@ -236,23 +242,24 @@ runtime_intact(void)
 {
 	static struct timespec	seen[NFILES];
 	static int		intact = 1;
+	auto_close int		dir = runtime_open();
 	char			sums[4096];
 	struct stat		st;
 	size_t			i;
 	int			changed = 0;
 
 	for (i = 0; i < NFILES; i++) {
-		if (fstatat(source, files[i].name, &st,
-		    AT_SYMLINK_NOFOLLOW) == -1)
+		if (fstatat(dir, files[i].name, &st, AT_SYMLINK_NOFOLLOW) ==
+		    -1)
 			memset(&st, 0, sizeof(st));
 		changed |= memcmp(&seen[i], &st.st_ctim, sizeof(seen[i])) != 0;
 		seen[i] = st.st_ctim;
 	}
 	if (!changed)
 		return intact;
-	intact = facts_file(source, "SHA256SUMS", sums, sizeof(sums)) != -1;
+	intact = facts_file(dir, "SHA256SUMS", sums, sizeof(sums)) != -1;
 	for (i = 0; i < NFILES && intact; i++)
-		intact = verify(source, -1, sums, i) == 0;
+		intact = verify(dir, -1, sums, i) == 0;
 	return intact;
 }
 
