@@ -14,6 +14,14 @@ union control {
 	struct cmsghdr	align;
 };
 
+void
+fds_refuse(int sock)
+{
+	const int	no = 0;
+
+	(void)setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
+}
+
 int
 fds_send(int sock, const void *buf, size_t len, const int *fds, size_t n,
     int flags)

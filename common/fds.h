@@ -5,8 +5,11 @@
 #define COMMON_FDS_H
 
 #include <stdint.h>
-#include <sys/types.h>
+#include <sys/socket.h>
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS	83
+#endif
 #define FDS_MAX	8	/* descriptors in one packet */
 
 /*
@@ -15,6 +18,12 @@
  */
 int	fds_send(int sock, const void *buf, size_t len, const int *fds,
 	    size_t n, int flags);
+/*
+ * Whoever is at the other end of sock can pass it no descriptor from now on
+ * (Linux 6.16; before, what is not due is only closed when it has come, and
+ * closing a socket that lingers waits for as long as a hostile peer said).
+ */
+void	fds_refuse(int sock);
 /*
  * At most size bytes into buf and *ret_n descriptors (owned, CLOEXEC) into
  * ret_fds[FDS_MAX].  The number of bytes, 0 at the end, or -1: EBADMSG for a

@@ -146,6 +146,7 @@ socket_in(int pidfd)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
 	    0);
 	err = errno;
+	fds_refuse(fd);
 	/* To go on in a box's network would be worse than to end. */
 	if (setns(own_netns, CLONE_NEWNET) == -1)
 		abort();

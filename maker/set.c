@@ -165,9 +165,13 @@ set_make(int u1, int *ret_fds)
 		fd_close(&ch[i][1]);
 	}
 	for (i = 0; i < 2; i++) {
+		fds_refuse(as[i]);
+		fds_refuse(an[i]);
 		fd_close(&as[i]);
 		fd_close(&an[i]);
 	}
+	fds_refuse(ret_fds[D_STORED]);
+	fds_refuse(ret_fds[D_APID]);
 	fd_close(&null);
 	return 0;
 }

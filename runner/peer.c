@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fds.h"
 #include "runner.h"
 #include "xmalloc.h"
 
@@ -418,6 +419,7 @@ peer_listen_wb(void)
 	if (unlink(BOX_SOCK) == -1 && errno != ENOENT)
 		return -1;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fds_refuse(fd);			/* each connection inherits it */
 	if (fd == -1 ||
 	    bind(fd, (struct sockaddr *)&un, sizeof(un)) == -1 ||
 	    chmod(BOX_SOCK, 0666) == -1 || listen(fd, PEERS_WB) == -1)

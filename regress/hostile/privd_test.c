@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fds.h"
 #include "privd_rig.h"
 #include "xmalloc.h"
 
@@ -199,6 +200,8 @@ static const struct forbidden {
 	{ "setresuid", SYS_setresuid, 1, 1, 1 },
 	{ "chroot", SYS_chroot, 0, 0, 0 },
 	{ "ioctl", SYS_ioctl, 0, TIOCSTI, 0 },
+	{ "fcntl, the owner of signals", SYS_fcntl, 1, F_SETOWN, 1 },
+	{ "fcntl, which signal", SYS_fcntl, 1, F_SETSIG, SIGKILL },
 	{ "process_vm_writev", SYS_process_vm_writev, 1, 0, 0 },
 	{ "mmap, executable", SYS_mmap, 0, 4096, PROT_READ | PROT_EXEC },
 };
@@ -787,14 +790,14 @@ END_TEST
 START_TEST(wrong_nonce)
 {
 	struct msg	m;
-	uint8_t		bytes[32] = { 0 };
+	static const uint8_t none[32];
 	int		fd = -1;
 	BODY(n, box_nonce, ID1);
 	BODY(a, box_attach, ID1);
 	BODY(f, box_facts, ID1);
 
 	rig_start(&r);
-	n.nonce.data = bytes;
+	n.nonce.data = _i == 3 ? r.nonce : none;
 	n.nonce.len = _i == 1 ? 0 : _i == 2 ? 31 : 32;
 	if (_i < 3)
 		ck_assert_int_eq(rig_create(&r, ID1, 1, &m), MSG_BOX_CREATED);
@@ -900,6 +903,60 @@ START_TEST(hostile_answers)
 		break;
 	}
 	expect_new_set();
+}
+END_TEST
+
+/* A byte and a descriptor; 0, or errno. */
+static int
+pass(int kind, int fd)
+{
+	return fds_send(r.d[kind].chan.fd, "x", 1, &fd, 1, 0) == -1 ? errno :
+	    0;
+}
+
+/* Each daemon has one of STATE/lock; privd closes what is not due. */
+START_TEST(lock_passed)
+{
+	auto_close int	fd = -1;
+	char		path[100];
+
+	rig_start(&r);
+	(void)snprintf(path, sizeof(path), "%s/lock", r.dir);
+	ck_assert_int_ne(fd = open(path, O_RDONLY), -1);
+	ck_assert(rig_locked(&r));
+	ck_assert_int_eq(pass(R_NETD, fd), 0);
+	expect_new_set();
+	ck_assert(rig_locked(&r));
+}
+END_TEST
+
+/*
+ * Closing a socket that lingers waits; so who has none to pass can pass none
+ * (Linux 6.16).
+ */
+START_TEST(nothing_to_pass)
+{
+	auto_close int	fd = -1, box = -1;
+	int		zero = 0, passes = 1;
+	socklen_t	len = sizeof(passes);
+
+	rig_start(&r);
+	ck_assert_int_ne(fd = socket(AF_UNIX, SOCK_STREAM, 0), -1);
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &zero, sizeof(zero)) ==
+	    -1) {
+		puts("nothing_to_pass: skipped: no SO_PASSRIGHTS");
+		return;
+	}
+	ck_assert_int_eq(pass(R_APID, fd), EPERM);
+	ck_assert_int_eq(pass(R_STORED, fd), EPERM);
+	ck_assert(rig_quiet(&r, R_APID));
+	/* nor can a runner pass apid one */
+	box = rig_box(&r, ID1, 1);
+	ck_assert_int_eq(getsockopt(box, SOL_SOCKET, SO_PASSRIGHTS, &passes,
+	    &len), 0);
+	ck_assert_int_eq(passes, 0);
+	kill_box(ID1);
+	purge_box(ID1, 1);
 }
 END_TEST
 
@@ -1165,6 +1222,8 @@ main(void)
 	tcase_add_checked_fixture(bad, setup, teardown);
 	tcase_set_timeout(bad, 240);
 	tcase_add_loop_test(bad, hostile_answers, 0, 7);
+	tcase_add_test(bad, lock_passed);
+	tcase_add_test(bad, nothing_to_pass);
 	tcase_add_test(bad, netd_wrong_answer);
 	tcase_add_test(bad, requests_do_not_mix);
 	tcase_add_test(bad, killed_while_opening);
