@@ -25,6 +25,7 @@
 
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/nsfs.h>
 #include <linux/seccomp.h>

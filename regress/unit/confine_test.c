@@ -14,6 +14,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/nsfs.h>
 #include <linux/seccomp.h>
