@@ -41,7 +41,7 @@ enum maker_op {
 	MK_FACTS,	/* in: fds: pid 1, netns or none; out: facts */
 	MK_HEALTH,	/* in: as MK_FACTS; out: health */
 	MK_OPENED,	/* writes the mark */
-	MK_SEAL,	/* freezes, then writes the mark with text */
+	MK_SEAL,	/* writes the mark with text, then freezes */
 	MK_KILL,	/* in: fd 0: pid 1 or none; out: cgroup.events */
 	MK_CGROUP,	/* removes cgroups; EAGAIN: ask again, EBUSY: later */
 	MK_TREE,	/* removes the directory; out: fd 0: pidfd of who does

@@ -58,6 +58,10 @@ ask_of(const struct maker_req *q)
 static int
 make_init(const struct maker_req *q, int *in, struct maker_init *ret)
 {
+	if (mk.lock_fd != -1) {	/* once, before privd has a peer */
+		errno = EBUSY;
+		return box_fail("start again");
+	}
 	mk.conf = q->u.conf;
 	mk.lock_fd = steal_fd(&in[0]);
 	mk.conf_fd = steal_fd(&in[1]);
@@ -131,12 +135,13 @@ make_facts(const struct maker_req *q, const int *in, struct maker_facts *ret)
 	return box_facts(&ask, in[0], in[1], 1, ret->mounts, &ret->facts);
 }
 
+/* The mark first: whoever starts next must not take it for whole. */
 static int
 make_seal(const struct maker_req *q)
 {
-	if (cgroup_freeze(q->spec.id, 1) == -1)
-		return box_fail("freeze");
-	return box_mark(q->spec.id, MARK_SEALED, q->u.text);
+	if (box_mark(q->spec.id, MARK_SEALED, q->u.text) == -1)
+		return -1;
+	return cgroup_freeze(q->spec.id, 1) == 0 ? 0 : box_fail("freeze");
 }
 
 static int
@@ -269,6 +274,19 @@ reap(void)
 		set_reaped(pid, st);
 }
 
+#define END(s)	((s)[sizeof(s) - 1] = '\0')
+/* Those of a privd in an attacker's hands need not end by themselves. */
+static void
+end_strings(struct maker_req *q)
+{
+	END(q->spec.id);
+	END(q->spec.name);
+	END(q->spec.rootfs);
+	END(q->spec.filter);
+	if (q->op == MK_SEAL)
+		END(q->u.text);
+}
+
 static void
 loop(void)
 {
@@ -295,6 +313,7 @@ loop(void)
 		if (r != sizeof(q))
 			exit(r == 0 ? 0 : 1);	/* privd is gone */
 		fds_unpack(in, n, q.places);
+		end_strings(&q);
 		serve(&q, in);
 	}
 }
