@@ -346,6 +346,9 @@ def test_bodies(s):
         st, f, b = post(s, "/v1/sandboxes/a/exec", body, JSON)
         check("exec %r is refused" % body, st == 400 and
               b.get("field") == field, b)
+    st, f, b = post(s, "/v1/sandboxes/a/exec",
+                    b'{"argv":["a"],"cwd":"/","cwd":"/tmp"}', JSON)
+    check("a member that stands twice is refused", st == 400, b)
     for sig, want in [(b"15", 204), (b'"TERM"', 204), (b'"SIGRTMIN+1"', 204),
                       (b"0", 400), (b"65", 400), (b'"term"', 400),
                       (b"null", 400)]:
