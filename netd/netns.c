@@ -502,6 +502,17 @@ fd_lift(int *fd)
 	*fd = n;
 }
 
+/* For ps: argv[0] has the room of netd's path, and some of it is enough. */
+static void
+title(void)
+{
+	size_t	n = strlen(program_invocation_name);
+
+	(void)snprintf(memset(program_invocation_name, 0, n), n + 1,
+	    "netd-maker");
+	(void)prctl(PR_SET_NAME, "netd-maker");		/* cannot fail */
+}
+
 static void
 maker_main(int sock, int landlock)
 {
@@ -514,7 +525,7 @@ maker_main(int sock, int landlock)
 	    stat("/proc/self/ns/user", &u1) == -1)
 		fatal("open own namespaces");
 	maker_mounts(&proc, &sys);
-	(void)prctl(PR_SET_NAME, "netd-maker");		/* cannot fail */
+	title();
 	fd_lift(&sock);
 	fd_lift(&home);
 	fd_lift(&proc);

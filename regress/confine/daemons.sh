@@ -37,6 +37,7 @@ for d in stored apid netd; do
 		[ "$(readlink "/proc/$p/ns/user")" != "$(readlink /proc/1/ns/user)" ] &&
 		    pass "netd: a user namespace of its own" || fail "netd: in the host's user namespace"
 		# none on the host: whatever it holds counts in its namespace only
+		is "netd: its helper is called in ps as in netd(8)" "$(ps -o args= --ppid "$p")" netd-maker
 		for q in $(find_daemon netd); do
 			like "netd and its maker: NET_ADMIN; SYS_ADMIN, SETUID, SETGID, SYS_PTRACE" \
 			    "$(status "$q" CapPrm) $(status "$q" CapEff) $(status "$q" CapBnd)" \
