@@ -28,6 +28,15 @@ work=$build
 mkdir -p "$work"
 pkg_new= users_new=
 
+# Directories that an installation makes, outermost first.
+dirs() {
+	for d in "$prefix" "$prefix/bin" "$prefix/libexec" "$prefix/libexec/workbox" \
+	    "$prefix/share" "$prefix/share/man" "$prefix/share/man/man1" \
+	    "$prefix/share/man/man5" "$prefix/share/man/man7" "$prefix/share/man/man8"; do
+		[ -d "$d" ] || echo "$d"
+	done
+}
+
 boxes() {
 	for d in "$lib"/sandboxes/*/; do
 		[ -d "$d" ] && basename "$d"
@@ -48,9 +57,16 @@ if [ "$mode" = uninstall ]; then
 	fi
 	[ -f "$build/Makefile" ] && grep -q "^prefix = $prefix\$" "$build/Makefile" ||
 	    die "not installed under $prefix from this directory ($build)"
-	make -s -C "$build" uninstall >"$work/uninstall.log" 2>&1 ||
-	    die "make uninstall failed: $work/uninstall.log"
-	rmdir "$prefix/libexec/workbox" 2>/dev/null
+	if [ -e "$prefix/bin/workbox" ] || [ -d "$prefix/libexec/workbox" ]; then
+		mkdir -p "$prefix/libexec/workbox"
+		make -s -C "$build" uninstall >"$work/uninstall.log" 2>&1 ||
+		    die "make uninstall failed: $work/uninstall.log"
+	fi
+	# what was not there before us, where nobody else uses it now
+	[ ! -f "$build/.dirs" ] || sort -r -u "$build/.dirs" | while read -r d; do
+		rmdir "$d" 2>/dev/null
+	done
+	rm -f "$build/.dirs"
 	rm -rf "$run"
 	if [ -n "$purge" ]; then
 		rm -rf "$lib" "$etc"
@@ -69,10 +85,11 @@ if [ "$mode" = uninstall ]; then
 fi
 
 step_packages build run
+umask 022
+dirs >>"$build/.dirs"
 step_build "$build" "$prefix" --disable-tests
 step_users
 
-umask 022
 mkdir -p "$etc" "$lib"
 chmod 755 "$etc" "$lib"
 if [ ! -e "$etc/workbox.conf" ]; then

@@ -46,7 +46,9 @@ in_root() { nsenter -t "$ns" -m -p env -u WB_STATE TMPDIR=/tmp "$@"; }
 install() { in_root sh "$top/etc/install.sh" "$@"; }
 # All that is there of an installation, with what would change if touched.
 what() {
-	in_root sh -c 'find /usr/local /etc/workbox /var/lib/workbox /run/workbox -printf "%p %m %u %T@\n" 2>/dev/null
+	in_root sh -c 'for t in d l f; do
+		find /usr/local /etc/workbox /var/lib/workbox /run/workbox -type $t -printf "%p %m %u$([ $t = d ] || echo " %T@")\n" 2>/dev/null
+	    done
 	    find /usr/local /etc/workbox -type f -exec sha256sum {} + 2>/dev/null
 	    getent passwd; getent group' | sort
 }
