@@ -650,7 +650,7 @@ accept_pause(struct http_server *s)
 	s->paused = 1;
 	accept_all(s, 0);
 	(void)event_add(s->ev_resume,
-	    &(struct timeval){ .tv_usec = PAUSE_MS * 1000 });
+	    &(struct timeval){ .tv_usec = PAUSE_MS * 1000L });
 }
 
 /* ---- the server -------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 struct evbuffer;
 struct event;
 
-#define HTTP_IN_MAX	(2 * HTTP_HEAD_MAX)	/* bytes read, not yet used */
+#define HTTP_IN_MAX	(2UL * HTTP_HEAD_MAX)	/* bytes read, not yet used */
 #define HTTP_QUERY_MAX	16			/* parameters of a request */
 #define HTTP_BODIES_MAX	(64UL * 1024 * 1024)	/* bytes of all bodies */
 

@@ -301,7 +301,7 @@ reader_alive(int fd, short what, void *arg)
 static void
 reader_hold(struct reader *r)
 {
-	struct timeval	tv = { HOLD_MS / 1000, HOLD_MS % 1000 * 1000 };
+	struct timeval	tv = { HOLD_MS / 1000, HOLD_MS % 1000 * 1000L };
 
 	r->session->holder = r;
 	if (event_add(&r->alive, &tv) == -1)
@@ -451,7 +451,7 @@ feed_again(int fd, short what, void *arg)
 static void
 feed_taken(void *arg, const struct msg *m)
 {
-	struct timeval	 tv = { 0, FEED_AGAIN_MS * 1000 };
+	struct timeval	 tv = { 0, FEED_AGAIN_MS * 1000L };
 	struct feed	*f = arg;
 	char		 detail[256];
 

@@ -267,7 +267,7 @@ reconcile_start(void)
 {
 	struct msg_store_info	m = { 0 };
 	struct timeval		tv = { SERVE_MS / 1000,
-				    SERVE_MS % 1000 * 1000 };
+				    SERVE_MS % 1000 * 1000L };
 
 	(void)evtimer_assign(&rec.serve, env.base, rec_serve, NULL);
 	if (event_add(&rec.serve, &tv) == -1)

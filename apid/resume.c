@@ -23,7 +23,7 @@
  */
 #define ANNOUNCE_BURST	200
 #define ANNOUNCE_RATE	20
-#define ANNOUNCE_BYTES	(1024 * 1024)	/* of their argv, kept per box */
+#define ANNOUNCE_BYTES	(1024UL * 1024)	/* of their argv, kept per box */
 #define CLOCK_SLACK_MS	60000		/* an id of the box's may lie ahead */
 #define RUNNER_PAGES	16		/* of RUNNER_SESSIONS, at most */
 #define ARGV_MAX	1024		/* items; proto.def, session */
@@ -115,7 +115,7 @@ ulid_before(const char *id, char ret[27])
 	for (i = ULID_LEN - 1; i >= 0; i--) {
 		if (ret[i] != '0') {
 			p = strchr(digits, ret[i]);
-			ret[i] = p == NULL ? '0' : p[-1];
+			ret[i] = p == NULL ? (char)'0' : p[-1];
 			return;
 		}
 		ret[i] = 'Z';
