@@ -95,6 +95,8 @@ sent(enum daemon_kind k, int r)
 	struct daemon	*d = &set.d[k];
 	int		 out;
 
+	if (r == -1 && set.state == SET_STOP)
+		return;			/* it has ended, or will be */
 	if (r == -1 && errno == EINVAL)
 		set_fault("send to %s: %s", kinds[k].name, d->chan.why);
 	else if (r == -1)

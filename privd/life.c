@@ -111,6 +111,18 @@ drop(struct entry *e)
 
 /* ---- netd ----------------------------------------------------------------- */
 
+/*
+ * When its phase wants to be looked at, 0: never; beside it goes the moment
+ * by which netd must have answered.
+ */
+static void
+due(struct entry *e, uint64_t ms)
+{
+	e->due = ms;
+	table_due(e, e->net_type != 0 && (ms == 0 || e->net_due < ms) ?
+	    e->net_due : ms);
+}
+
 /* Notes and sends; when there is no netd the set's end comes to the entry. */
 static void
 net_ask(struct entry *e, unsigned int type, const void *body, int fd)
@@ -123,8 +135,7 @@ net_ask(struct entry *e, unsigned int type, const void *body, int fd)
 	e->net_rid = rid;
 	e->net_due = mono_ms() + NET_MS;
 	by_rid[rid % RIDS] = e->n;
-	if (e->phase != PH_START)
-		table_due(e, e->net_due);
+	due(e, e->due);
 }
 
 void
@@ -230,6 +241,8 @@ net_refused(struct entry *e, unsigned int type, const struct msg_error *m)
 		set_adopted();
 		break;
 	default:
+		if (type == MSG_NET_OPEN && e->sealed)
+			break;		/* the asker waits for the cut */
 		if (waits_for_net(e))
 			answer(e, CODE_INTERNAL, "network: %s", m->detail);
 	}
@@ -275,8 +288,7 @@ life_on_net(struct msg *m)
 	if (got != MSG_ERROR && got != proto_find(type)->answer)
 		return 0;
 	e->net_type = 0;
-	if (e->phase == PH_UP)
-		table_due(e, 0);
+	due(e, e->due);
 	if (got == MSG_ERROR)
 		net_refused(e, type, &m->body.error);
 	else switch (type) {
@@ -287,8 +299,6 @@ life_on_net(struct msg *m)
 		memcpy(e->ruleset, m->body.net_opened.ruleset,
 		    sizeof(e->ruleset));
 		open_step(e);
-		if (e->sealed && !maker_due(e, MK_SEAL))
-			net_cut(e);	/* it was sealed meanwhile */
 		break;
 	case MSG_NET_ADOPT:
 		memcpy(e->ruleset, m->body.net_opened.ruleset,
@@ -305,6 +315,8 @@ life_on_net(struct msg *m)
 		e->net = NET_NONE;
 		break;
 	}
+	if (type == MSG_NET_OPEN && e->sealed && !maker_due(e, MK_SEAL))
+		net_cut(e);		/* it was sealed meanwhile */
 	if (e->phase == PH_PURGE)
 		purge_step(e);
 	return 1;
@@ -334,7 +346,7 @@ down(struct entry *e)
 	fd_close(&e->netns);
 	log_drain(e);
 	ev_close(&e->log_fd);
-	table_due(e, 0);
+	due(e, 0);
 	if (e->ask == ASK_KILL)
 		answer(e, 0, " ");
 	if (e->doomed)
@@ -364,7 +376,7 @@ end_check(struct entry *e)
 	if (e->pidfd == -1 && !left && !maker_due(e, MK_KILL))
 		down(e);
 	else
-		table_due(e, mono_ms() + END_MS);
+		due(e, mono_ms() + END_MS);
 }
 
 void
@@ -377,7 +389,7 @@ life_end(struct entry *e)
 	fd_close(&e->netns_fd);
 	fd_close(&e->ctl_fd);
 	maker_want(e, MK_KILL);
-	table_due(e, mono_ms() + END_MS);
+	due(e, mono_ms() + END_MS);
 }
 
 static void
@@ -477,7 +489,7 @@ purge_later(struct entry *e, const char *what, const char *why)
 		log_warnx("box %s: %s: %s", e->spec.id, what, why);
 		answer(e, CODE_INTERNAL, "%s: %s", what, why);
 	}
-	table_due(e, mono_ms() + ((uint64_t)PURGE_MS << (e->tries < 6 ?
+	due(e, mono_ms() + ((uint64_t)PURGE_MS << (e->tries < 6 ?
 	    e->tries : 6)));
 }
 
@@ -607,7 +619,7 @@ on_connect(struct entry *e, const struct maker_ans *a, int *fds)
 		failed(e, CODE_CREATE_FAILED);
 	} else if (e->phase == PH_START) {
 		e->phase = PH_UP;
-		table_due(e, 0);
+		due(e, 0);
 		answer(e, 0, " ");
 	} else if (e->phase == PH_UP && e->ask == ASK_ATTACH) {
 		if (a->error == 0)
@@ -644,7 +656,7 @@ on_launch(struct entry *e, const struct maker_ans *a, int *fds)
 	e->netns_fd = steal_fd(&fds[MK_RUN_NETNS]);
 	netns_give(e);
 	e->phase = PH_START;
-	table_due(e, mono_ms() + START_MS);
+	due(e, mono_ms() + START_MS);
 	if (e->doomed)
 		life_end(e);
 }
@@ -747,6 +759,7 @@ life_on_due(struct entry *e)
 		set_fault("netd does not answer %s", proto_name(e->net_type));
 		return;
 	}
+	due(e, 0);
 	switch (e->phase) {
 	case PH_START:
 		(void)str_copy(e->why, "the runner is not up in time",
@@ -783,8 +796,7 @@ life_set_down(void)
 		e->facts_rid = e->health_rid = 0;
 		e->net_type = 0;
 		e->net = NET_NONE;
-		if (e->phase == PH_UP)
-			table_due(e, 0);
+		due(e, e->due);
 		if (e->want & 1U << MK_LAUNCH) {
 			drop(e);	/* nothing was made */
 			continue;

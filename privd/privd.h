@@ -141,6 +141,7 @@ struct entry {
 	unsigned int	 net_type;	/* request that is under way, or 0 */
 	uint32_t	 net_rid;
 	uint64_t	 net_due;	/* netd must have answered */
+	uint64_t	 due;		/* the phase's own; 0: none */
 	char		 ruleset[65];
 	int		 netns;		/* owned */
 	int		 netns_fd;	/* owned, where the child waits for it */
@@ -159,7 +160,7 @@ struct entry {
 	int		 ctl_fd;	/* owned, connected, for apid */
 	int		 cgroup_gone;	/* of a purge */
 	int		 tree_gone;
-	unsigned int	 tries;		/* of what waits for `due' */
+	unsigned int	 tries;		/* of what waits for it */
 	char		 why[200];	/* of a create that failed, a seal */
 };
 

@@ -130,15 +130,18 @@ table_drop(struct entry *e)
 uint32_t
 table_uid(void)
 {
-	static uint8_t	used[TABLE_MAX];
-	uint64_t	base = srv.conf->uid_base, slot;
+	static uint8_t	used[TABLE_MAX + 1];
+	const int64_t	ids = BOX_IDS, base = srv.conf->uid_base;
+	int64_t		d;
 	unsigned int	i;
 
 	memset(used, 0, sizeof(used));
 	for (i = 0; i < count; i++) {
-		slot = (table[order[i]].uid - base) / BOX_IDS;
-		if (slot < TABLE_MAX)	/* below the base it is not */
-			used[slot] = 1;
+		d = table[order[i]].uid - base;
+		if (d <= -ids || d / ids >= TABLE_MAX)
+			continue;	/* outside of all */
+		/* in two, where uid-base was another */
+		used[d < 0 ? 0 : d / ids] = used[(d + ids - 1) / ids] = 1;
 	}
 	for (i = 0; i < srv.conf->max_boxes; i++)
 		if (!used[i])

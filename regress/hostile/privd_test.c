@@ -284,20 +284,14 @@ START_TEST(gives_up)
 }
 END_TEST
 
-/* SIGTERM and what each daemon has to see, in this order. */
+/* After SIGTERM: what stored and netd have to see once apid has ended. */
 static void
-stop(void)
+stopped(void)
 {
 	struct msg_event_appended	done = { .seq = 1 };
 	struct msg			m;
 	int				st;
 
-	ck_assert_int_eq(kill(r.pid, SIGTERM), 0);
-	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_STOP);
-	ck_assert(rig_quiet(&r, R_STORED) && rig_quiet(&r, R_NETD));
-	ck_assert_int_eq(chan_ok(&r.d[R_APID].chan, m.rid), 0);
-	chan_close(&r.d[R_APID].chan);
-	fd_close(&r.d[R_APID].sock);
 	ck_assert_int_eq(rig_next(&r, R_STORED, &m), MSG_EVENT_APPEND);
 	ck_assert_uint_eq(m.body.event_append.type, EVENT_SERVER_STOPPED);
 	ck_assert_uint_eq(m.body.event_append.durable, 1);
@@ -311,6 +305,50 @@ stop(void)
 	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 0);
 	ck_assert(!rig_file(&r, "run/api.sock"));
 }
+
+/* SIGTERM and what each daemon has to see, in this order. */
+static void
+stop(void)
+{
+	struct msg	m;
+
+	ck_assert_int_eq(kill(r.pid, SIGTERM), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_STOP);
+	ck_assert(rig_quiet(&r, R_STORED) && rig_quiet(&r, R_NETD));
+	ck_assert_int_eq(chan_ok(&r.d[R_APID].chan, m.rid), 0);
+	chan_close(&r.d[R_APID].chan);
+	fd_close(&r.d[R_APID].sock);
+	stopped();
+}
+
+/* There is news for an apid that has just gone: the stop goes on. */
+START_TEST(stop_with_news)
+{
+	struct msg	m;
+	pid_t		pid1;
+	int		fd, st;
+	BODY(f, box_facts, ID1);
+
+	rig_start(&r);
+	fd = rig_box(&r, ID1, 1);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_FACTS, &f, &m),
+	    MSG_BOX_FACTS_ARE);
+	pid1 = (pid_t)m.body.box_facts_are.host_pid;
+	ck_assert_int_eq(kill(r.pid, SIGTERM), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_STOP);
+	/* privd finds both when it looks again, first the box's end */
+	ck_assert_int_eq(kill(r.pid, SIGSTOP), 0);
+	ck_assert_int_eq(waitpid(r.pid, &st, WUNTRACED), r.pid);
+	ck_assert_int_eq(send(fd, "q", 1, 0), 1);
+	while (kill(pid1, 0) == 0)
+		(void)poll(NULL, 0, 10);
+	chan_close(&r.d[R_APID].chan);
+	fd_close(&r.d[R_APID].sock);
+	ck_assert_int_eq(kill(r.pid, SIGCONT), 0);
+	stopped();
+	(void)close(fd);
+}
+END_TEST
 
 START_TEST(stop_order)
 {
@@ -744,6 +782,7 @@ START_TEST(killed_while_opening)
 END_TEST
 
 /* What a runner does while netd opens its network: it is cut again. */
+/* 2 and 3: netd refuses to open it, which is no answer to the cut */
 START_TEST(quarantined_while_opening)
 {
 	struct msg_net_opened		o = { .k = 1, .ruleset = "late" };
@@ -771,11 +810,12 @@ START_TEST(quarantined_while_opening)
 	    -1, NULL), 0);
 	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_ERROR);
 	ck_assert_uint_eq(error_of(&m), CODE_QUARANTINED);
-	if (_i == 1)		/* netd answers after the box was frozen */
+	if (_i & 1)		/* netd answers after the box was frozen */
 		while (!frozen(ID1))
 			(void)poll(NULL, 0, 10);
-	ck_assert_int_eq(chan_send(&r.d[R_NETD].chan, MSG_NET_OPENED, late,
-	    &o, -1), 0);
+	ck_assert_int_eq(_i < 2 ? chan_send(&r.d[R_NETD].chan, MSG_NET_OPENED,
+	    late, &o, -1) : chan_error(&r.d[R_NETD].chan, late, CODE_INTERNAL,
+	    "no"), 0);
 	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_CUT);
 	ck_assert(frozen(ID1));
 	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
@@ -960,6 +1000,30 @@ START_TEST(nothing_to_pass)
 }
 END_TEST
 
+/* It owes the answer to a cut when the box ends; nobody waits for ever. */
+START_TEST(netd_silent)
+{
+	struct msg_box_quarantine q = { .id = ID1, .field = "x" };
+	struct pollfd	p = { .events = POLLIN };
+	struct msg	m;
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_QUARANTINE, &q,
+	    -1, NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_CUT);
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_KILL, &q, -1,
+	    NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_ERROR);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
+	p.fd = r.d[R_NETD].chan.fd;
+	ck_assert_int_eq(poll(&p, 1, 90000), 1);
+	ck_assert(rig_logged(&r, "netd does not answer NET_CUT"));
+	expect_new_set();
+	purge_box(ID1, 0);
+}
+END_TEST
+
 START_TEST(netd_wrong_answer)
 {
 	struct msg_box_create	c = { .id = ID1, .name = "box",
@@ -1120,6 +1184,35 @@ START_TEST(another_cgroup)
 }
 END_TEST
 
+/* A range that lies across two of the new pool is in use in both. */
+START_TEST(another_uid_base)
+{
+	struct msg	m;
+	struct stat	a, b;
+	char		path[150];
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	rig_kill(&r);
+	r.conf.uid_base -= 32768 + _i * 65536;
+	rig_privd(&r);
+	rig_set(&r);
+	ck_assert_uint_eq(rig_go(&r), 1);
+	ck_assert_int_eq(rig_create(&r, ID2, 2, &m), MSG_BOX_CREATED);
+	(void)snprintf(path, sizeof(path), "%s/sandboxes/%s/upper", r.dir,
+	    ID1);
+	ck_assert_int_eq(stat(path, &a), 0);
+	path[strlen(path) - strlen("1/upper")] = '2';
+	ck_assert_int_eq(stat(path, &b), 0);
+	ck_assert_uint_ge(a.st_uid < b.st_uid ? b.st_uid - a.st_uid :
+	    a.st_uid - b.st_uid, 65536);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+	kill_box(ID2);
+	purge_box(ID2, 1);
+}
+END_TEST
+
 /* A set that is replaced adopts too; boxes and their connections live on. */
 START_TEST(set_restart_with_box)
 {
@@ -1201,6 +1294,7 @@ main(void)
 	tcase_add_loop_test(set, all_for_one, 0, 2 * R_N);
 	tcase_add_test(set, gives_up);
 	tcase_add_test(set, stop_order);
+	tcase_add_test(set, stop_with_news);
 	suite_add_tcase(s, set);
 	tcase_add_checked_fixture(box, setup, teardown);
 	tcase_set_timeout(box, 240);
@@ -1216,7 +1310,7 @@ main(void)
 	tcase_add_test(box, maker_fails);
 	tcase_add_test(box, netd_is_late);
 	tcase_add_loop_test(box, wrong_nonce, 0, 4);
-	tcase_add_loop_test(box, quarantined_while_opening, 0, 2);
+	tcase_add_loop_test(box, quarantined_while_opening, 0, 4);
 	tcase_add_test(box, quarantine);
 	suite_add_tcase(s, box);
 	tcase_add_checked_fixture(bad, setup, teardown);
@@ -1224,6 +1318,7 @@ main(void)
 	tcase_add_loop_test(bad, hostile_answers, 0, 7);
 	tcase_add_test(bad, lock_passed);
 	tcase_add_test(bad, nothing_to_pass);
+	tcase_add_test(bad, netd_silent);
 	tcase_add_test(bad, netd_wrong_answer);
 	tcase_add_test(bad, requests_do_not_mix);
 	tcase_add_test(bad, killed_while_opening);
@@ -1233,6 +1328,7 @@ main(void)
 	tcase_add_loop_test(die, create_in_flight, 0, 2);
 	tcase_add_test(die, killed_with_boxes);
 	tcase_add_test(die, another_cgroup);
+	tcase_add_loop_test(die, another_uid_base, -1, 2);
 	tcase_add_test(die, set_restart_with_box);
 	tcase_add_loop_test(die, killed_at_any_time, 0, 20);
 	suite_add_tcase(s, die);
