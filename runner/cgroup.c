@@ -240,6 +240,12 @@ cgroup_oom_kills(void)
 	    number_of(buf, "oom_kill");
 }
 
+uint64_t
+cgroup_limit(void)
+{
+	return v1_limit;
+}
+
 int
 cgroup_pressed(void)
 {
@@ -269,16 +275,4 @@ cgroup_stall(const char *sid)
 	    (p = strstr(buf, "total=")) == NULL)
 		return 0;
 	return strtoull(p + 6, NULL, 10);
-}
-
-uint64_t
-cgroup_score(pid_t pid)
-{
-	auto_close int	 fd = -1;
-	char		 buf[32];
-
-	(void)snprintf(buf, sizeof(buf), "/proc/%ld/oom_score", (long)pid);
-	fd = open(buf, O_RDONLY | O_CLOEXEC);
-	return read_text(fd, buf, sizeof(buf)) == -1 ? 0 :
-	    strtoull(buf, NULL, 10);
 }

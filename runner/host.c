@@ -18,7 +18,7 @@
 #include "runner.h"
 #include "xmalloc.h"
 
-#define ROWS_PAGE	128	/* sessions in one answer */
+#define ROWS_PAGE	128UL	/* sessions in one answer */
 #define ROW_MAX		480	/* bytes of one, encoded */
 
 /* What is told at the first go; read before it is asked for. */

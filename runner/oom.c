@@ -6,38 +6,57 @@
  *
  * v1: it ends one process of all sessions' together, and counts for all.
  * So the count is looked at while sessions live, and what is new belongs to
+ * the first of these that there is:
  *
- *	the leader that has just died of a SIGKILL which was not ours; else
- *	the session that misses, of the processes of the last look, the one
- *	    that the kernel would have chosen first (/proc/<pid>/oom_score); else
- *	the one that has waited for memory most since (memory.pressure of v2
- *	    counts by session there, too, where the kernel has it); else
- *	the only one that has processes.
+ *	the leader that has just died of a SIGKILL which was not ours
+ *	who has one pending now
+ *	who is missing or exiting, and was large at the last look
+ *	who is exiting now: what takes long to end was large
+ *	the session that has waited for memory most since the last look
+ *	    (memory.pressure of v2 counts by session on a hybrid host, too)
+ *	who is missing
+ *	the only one that has processes
  *
- * The rest of that session is killed.  A look costs about 10 us a process:
+ * The rest of that session is killed.  A look costs about 20 us a process:
  * they are the further apart the more there are, and rare while there is room.
  *
  * Must never: kill outside of sessions/.
  */
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runner.h"
+#include "xmalloc.h"
+
+#define PF_EXITING	4		/* of the kernel's linux/sched.h */
 
 #define SEEN		1024		/* those beyond are not looked at */
 #define LOOK_MS		200		/* and 1 ms for each process */
 #define LOOK_EASY_MS	1000		/* less than half of it is in use */
-#define DYING_MS	20		/* for the victim to be gone */
+#define LARGE		16		/* this part of the memory, or more */
+
+enum evidence { NOTHING, MISSING, WAITED, EXITING, LARGE_GONE, KILLED };
 
 static struct seen {
 	pid_t		 pid;
-	int		 missing;
-	uint64_t	 score;
+	uint64_t	 bytes;
 	struct session	*session;	/* borrowed; NULL: it was freed */
+	int		 there;
 } seen[SEEN];
 static size_t		 nseen;
 static uint64_t		 count;		/* oom_kill, as far as dealt with */
-static int		 pending;	/* it has risen */
+
+/* The best so far of those who may have been hit. */
+static struct suspect {
+	enum evidence	 evidence;
+	uint64_t	 weight;
+	struct session	*session;
+	struct seen	*seen;		/* or NULL */
+} best;
 
 static void	on_look(void *);
 
@@ -45,12 +64,47 @@ static struct timer	 look_timer = { .fn = on_look };
 
 /* ---- looks ----------------------------------------------------------- */
 
+struct task {
+	uint64_t	 bytes;		/* resident */
+	int		 killed;	/* SIGKILL is pending */
+	int		 exiting;
+};
+
+/* The fields of /proc/<pid>/stat; all 0 when it is gone. */
+static struct task
+task_read(pid_t pid)
+{
+	auto_close int	 fd = -1;
+	struct task	 t = { 0 };
+	char		 buf[1024], *p, *save;
+	ssize_t		 n;
+	int		 i;
+
+	(void)snprintf(buf, sizeof(buf), "/proc/%ld/stat", (long)pid);
+	if ((fd = open(buf, O_RDONLY | O_CLOEXEC)) == -1 ||
+	    (n = read(fd, buf, sizeof(buf) - 1)) <= 0)
+		return t;
+	buf[n] = '\0';
+	if ((p = strrchr(buf, ')')) == NULL)	/* its name may hold any */
+		return t;
+	p = strtok_r(p + 1, " ", &save);
+	for (i = 3; p != NULL; p = strtok_r(NULL, " ", &save), i++)
+		if (i == 9)
+			t.exiting = (strtoul(p, NULL, 10) & PF_EXITING) != 0;
+		else if (i == 24)
+			t.bytes = strtoull(p, NULL, 10) * 4096;
+		else if (i == 31)
+			t.killed = (int)(strtoul(p, NULL, 10) >>
+			    (SIGKILL - 1) & 1);
+	return t;
+}
+
 static void
 look_one(pid_t pid, void *arg)
 {
-	if (nseen == SEEN)
-		return;
-	seen[nseen++] = (struct seen){ pid, 0, cgroup_score(pid), arg };
+	if (nseen < SEEN)
+		seen[nseen++] = (struct seen){ pid, task_read(pid).bytes, arg,
+		    0 };
 }
 
 static void
@@ -67,51 +121,61 @@ look(void)
 	}
 }
 
-static void
-found_one(pid_t pid, void *arg)
-{
-	size_t	i;
+/* ---- whose it was ---------------------------------------------------- */
 
-	for (i = 0; i < nseen; i++)
-		if (seen[i].pid == pid && seen[i].session == arg)
-			seen[i].missing = 0;
+static void
+suspect(enum evidence e, uint64_t weight, struct session *s, struct seen *o)
+{
+	if (e > best.evidence || (e == best.evidence && weight > best.weight))
+		best = (struct suspect){ e, weight, s, o };
 }
 
-static struct session *
-victim_seen(void)
+static void
+suspect_one(pid_t pid, void *arg)
 {
-	struct seen	*best = NULL;
+	struct task	 t = task_read(pid);
+	struct seen	*o = NULL;
 	size_t		 i;
 
-	for (i = 0; i < nseen; i++)
-		if (seen[i].missing && seen[i].session != NULL &&
-		    (best == NULL || seen[i].score > best->score))
-			best = &seen[i];
-	if (best == NULL)
-		return NULL;
-	best->missing = 0;
-	best->pid = 0;		/* found once */
-	return best->session;
+	for (i = 0; i < nseen && o == NULL; i++)
+		if (seen[i].pid == pid && seen[i].session == arg)
+			o = &seen[i];
+	if (o != NULL)
+		o->there = !t.exiting;
+	if (t.killed)
+		suspect(KILLED, t.bytes, arg, o);
+	else if (t.exiting)
+		suspect(EXITING, t.bytes, arg, o);
 }
 
 static struct session *
-victim_waited(void)
+victim(void)
 {
-	struct session	*s, *best = NULL, *only = NULL;
-	uint64_t	 most = 0, now;
+	struct session	*s, *only = NULL;
 	unsigned int	 n = 0;
+	size_t		 i;
 
+	best = (struct suspect){ NOTHING, 0, NULL, NULL };
+	for (i = 0; i < nseen; i++)
+		seen[i].there = 0;
 	TAILQ_FOREACH(s, &table.all, all) {
 		if (!s->has_cgroup)
 			continue;
 		only = s;
 		n++;
-		if ((now = cgroup_stall(s->id)) - s->stall > most) {
-			most = now - s->stall;
-			best = s;
-		}
+		(void)cgroup_each(s->id, suspect_one, s);
+		suspect(WAITED, cgroup_stall(s->id) - s->stall, s, NULL);
 	}
-	return best != NULL ? best : n == 1 ? only : NULL;
+	if (best.evidence == WAITED && best.weight == 0)
+		best.evidence = NOTHING;
+	for (i = 0; i < nseen; i++)
+		if (!seen[i].there && seen[i].session != NULL)
+			suspect(seen[i].bytes > cgroup_limit() / LARGE ?
+			    LARGE_GONE : MISSING, seen[i].bytes,
+			    seen[i].session, &seen[i]);
+	if (best.seen != NULL)
+		best.seen->session = NULL;	/* found once */
+	return best.evidence != NOTHING ? best.session : n == 1 ? only : NULL;
 }
 
 static void
@@ -126,40 +190,23 @@ end_session(struct session *s)
 
 /* Finds an owner for each kill that has none yet. */
 static void
-settle(uint64_t now)
+settle(void)
 {
 	struct session	*s;
-	size_t		 i;
+	uint64_t	 now = cgroup_oom_kills();
 
-	for (i = 0; i < nseen; i++)
-		seen[i].missing = seen[i].pid != 0;
-	TAILQ_FOREACH(s, &table.all, all)
-		if (s->has_cgroup)
-			(void)cgroup_each(s->id, found_one, s);
-	for (; count < now; count++) {
-		if ((s = victim_seen()) == NULL)
-			s = victim_waited();
-		if (s != NULL)
+	for (; count < now; count++)
+		if ((s = victim()) != NULL)
 			end_session(s);
 		else
 			runner_log("out of memory, in no session known");
-	}
-	pending = 0;
 }
 
 static void
 on_look(void *arg)
 {
-	uint64_t	now = cgroup_oom_kills();
-
 	(void)arg;
-	if (now > count && !pending) {
-		pending = 1;
-		timer_arm(&look_timer, DYING_MS);
-		return;
-	}
-	if (now > count)
-		settle(now);
+	settle();
 	look();
 	if (table.nlives > 0 || table.nleft > 0)
 		timer_arm(&look_timer, cgroup_pressed() ? LOOK_MS + nseen :
@@ -194,8 +241,7 @@ oom_forget(const struct session *s)
 void
 oom_exited(struct session *s, pid_t pid)
 {
-	uint64_t	now;
-	size_t		i;
+	size_t	i;
 
 	if (!cgroup_oom_shared()) {
 		s->oom |= (unsigned int)cgroup_oom(s->id);
@@ -203,12 +249,11 @@ oom_exited(struct session *s, pid_t pid)
 	}
 	for (i = 0; i < nseen; i++)
 		if (seen[i].pid == pid)
-			seen[i].pid = 0;
-	if ((now = cgroup_oom_kills()) <= count)
-		return;
-	if (s->signal == SIGKILL && !s->killed && !s->oom) {
+			seen[i].session = NULL;
+	if (s->signal == SIGKILL && !s->killed && !s->oom &&
+	    cgroup_oom_kills() > count) {
 		count++;
 		end_session(s);
 	} else
-		settle(now);
+		settle();
 }

@@ -253,11 +253,11 @@ uint64_t cgroup_each(const char *sid, void (*fn)(pid_t, void *), void *arg);
 /* Whether the kernel counts memory of all sessions together (v1). */
 int	cgroup_oom_shared(void);
 uint64_t cgroup_oom_kills(void);	/* of all together */
+uint64_t cgroup_limit(void);	/* bytes, of all together */
 int	cgroup_pressed(void);	/* all together: more than half is in use */
 int	cgroup_oom(const char *sid);	/* v2: whether it was ended so */
 /* Microseconds of waiting for memory; 0: the kernel does not count. */
 uint64_t cgroup_stall(const char *sid);
-uint64_t cgroup_score(pid_t);	/* how soon the OOM killer would choose it */
 
 /* ---- oom.c ------------------------------------------------------------ */
 
