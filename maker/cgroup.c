@@ -289,7 +289,8 @@ hiers_find(void)
 	size_t		 i;
 	int		 found = 0, mask, v2;
 
-	hiers[0].fd = -1;
+	for (nhiers = 0; nhiers < 1 + NCONTROLLERS; nhiers++)
+		hiers[nhiers] = (struct hier){ .fd = -1, .above = -1 };
 	nhiers = 1;
 	if ((fp = setmntent("/proc/self/mounts", "re")) == NULL)
 		return box_fail("open /proc/self/mounts");
@@ -429,12 +430,12 @@ tree_again(void)
 void
 cgroup_leave(void)
 {
-	const char	*name = strrchr(tree_path, '/') + 1;
+	const char	*name = strrchr(tree_path, '/');
 	size_t		 i;
 
-	for (i = 0; i < nhiers; i++)
+	for (i = 0; name != NULL && i < nhiers; i++)
 		if (hiers[i].above != -1)	/* not while boxes are in it */
-			(void)unlinkat(hiers[i].above, name, AT_REMOVEDIR);
+			(void)unlinkat(hiers[i].above, name + 1, AT_REMOVEDIR);
 }
 
 const char *

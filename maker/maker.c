@@ -56,8 +56,19 @@ ask_of(const struct maker_req *q)
 }
 
 static int
+make_leave(void)
+{
+	if (strcmp(mk.conf.socket, "none") != 0)
+		(void)unlink(mk.conf.socket);	/* stale is as good */
+	cgroup_leave();
+	return 0;
+}
+
+static int
 make_init(const struct maker_req *q, int *in, struct maker_init *ret)
 {
+	int	e;
+
 	if (mk.lock_fd != -1) {	/* once, before privd has a peer */
 		errno = EBUSY;
 		return box_fail("start again");
@@ -67,8 +78,12 @@ make_init(const struct maker_req *q, int *in, struct maker_init *ret)
 	mk.conf_fd = steal_fd(&in[1]);
 	mk.token_fd = steal_fd(&in[2]);
 	log_init("maker", (enum log_level)mk.conf.log_level, mk.conf.syslog);
-	if (box_init(&mk.conf) == -1 || scan_cgroup() == -1)
+	if (box_init(&mk.conf) == -1 || scan_cgroup() == -1) {
+		e = errno;
+		(void)make_leave();	/* what was made so far */
+		errno = e;
 		return -1;
+	}
 	ret->cgroup_v1 = cgroup_sessions();
 	(void)str_copy(ret->filter, filter_hash(), sizeof(ret->filter));
 	(void)str_copy(ret->note, cgroup_note(), sizeof(ret->note));
@@ -164,15 +179,6 @@ make_tree(const struct maker_req *q, int *fds)
 	if (box_stat(q->spec.id, "", &st) == -1 && errno == ENOENT)
 		return 0;
 	return (fds[0] = tree_remove(q->spec.id)) == -1 ? -1 : 0;
-}
-
-static int
-make_leave(void)
-{
-	if (strcmp(mk.conf.socket, "none") != 0)
-		(void)unlink(mk.conf.socket);	/* stale is as good */
-	cgroup_leave();
-	return 0;
 }
 
 /* ---- the loop --------------------------------------------------------------- */

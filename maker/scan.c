@@ -117,9 +117,10 @@ scan_cgroup(void)
 	if (facts_file(dir, "cgroup", was, sizeof(was)) > 0 &&
 	    strcmp(was, name) == 0)
 		return 0;
+	errno = EBUSY;
 	if (was[0] != '\0' && n > 0)
-		fatalx("%u boxes are in cgroup %s: start with it, or remove "
-		    "them first", n, was);
+		return box_fail("%u boxes are in cgroup %s: start with it, or "
+		    "remove them first", n, was);
 	(void)unlinkat(dir, "cgroup", 0);	/* or it was none */
 	return box_file(dir, "cgroup", 0600, name, strlen(name)) == 0 ? 0 :
 	    box_fail("write the name of the cgroup");

@@ -321,6 +321,23 @@ stop(void)
 	stopped();
 }
 
+/* What could not start leaves nothing of what it had made. */
+START_TEST(start_fails)
+{
+	char	sums[100];
+
+	(void)snprintf(sums, sizeof(sums), "%s/runtime/SHA256SUMS", r.dir);
+	ck_assert_int_eq(unlink(sums), 0);
+	rig_privd(&r);
+	ck_assert_int_eq(WEXITSTATUS(rig_wait(&r)), 1);
+	ck_assert(rig_logged(&r, "runtime/SHA256SUMS: No such file"));
+	ck_assert(!rig_file(&r, "run/api.sock"));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/unified/%s", r.cgroup));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/memory/%s", r.cgroup));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/%s", r.cgroup));
+}
+END_TEST
+
 /* There is news for an apid that has just gone: the stop goes on. */
 START_TEST(stop_with_news)
 {
@@ -1175,6 +1192,8 @@ START_TEST(another_cgroup)
 	rig_privd(&r);
 	ck_assert_int_eq(WEXITSTATUS(rig_wait(&r)), 1);
 	ck_assert(rig_logged(&r, "1 boxes are in cgroup wb-privd-"));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/memory/%s", r.conf.cgroup));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/%s", r.conf.cgroup));
 	(void)str_copy(r.conf.cgroup, was, sizeof(was));
 	rig_privd(&r);
 	rig_set(&r);
@@ -1295,6 +1314,7 @@ main(void)
 	tcase_add_test(set, gives_up);
 	tcase_add_test(set, stop_order);
 	tcase_add_test(set, stop_with_news);
+	tcase_add_test(set, start_fails);
 	suite_add_tcase(s, set);
 	tcase_add_checked_fixture(box, setup, teardown);
 	tcase_set_timeout(box, 240);
