@@ -42,17 +42,17 @@ fresh || (
 awk -v top="$top" '
 / -c -o / {
 	line = $0
-	sub(/ && mv .*/, "", line)
+	sub(/ &&.*/, "", line)
 	src = line
-	if (match(src, /`test -f .[^`]*`[^ ;]*$/)) {
-		src = substr(src, RSTART)
+	sub(/.* -c -o [^ ]* /, "", src)
+	if (src ~ /^`test /) {	# `test -f X || echo DIR`X
 		base = src
-		sub(/^[^|]*echo ./, "", src)
+		sub(/^[^|]*\|\| echo ./, "", src)
 		sub(/.`.*/, "", src)
 		sub(/.*`/, "", base)
 		src = src base
-	} else
-		sub(/.* /, "", src)
+	}
+	sub("^" top "/", "", src)
 	gsub(/^(\.\.\/)+/, "", src)
 	if (seen[src]++)
 		next
@@ -137,8 +137,9 @@ bad=0
 for t in $tools; do
 	"run_$t" >"$build/$t.out"
 	tell <"$build/$t.out" | sort >"$build/$t.found"
-	awk -F '\t' 'NR == FNR { ok[$0] = 1; next } !($1 in ok)' \
-	    "$accepted" "$build/$t.found" >"$build/$t.new"
+	awk -F '\t' -v list="$accepted" '
+	    BEGIN { while ((getline s <list) > 0) ok[s] = 1 }
+	    !($1 in ok)' "$build/$t.found" >"$build/$t.new"
 	if [ -s "$build/$t.new" ]; then
 		echo "not ok - $t"
 		awk -F '\t' '{ print $1; print "\t" $2 ": " $3 }' "$build/$t.new"

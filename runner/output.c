@@ -63,7 +63,7 @@ held_back(const struct session *s)
 
 	if (b >= BEHIND_MAX)
 		return 1;
-	return b > 2 * CHUNK_MAX && behind_all() > ring_bound() / 2;
+	return b > 2UL * CHUNK_MAX && behind_all() > ring_bound() / 2;
 }
 
 /* Drops its oldest block, unless a reader must still see it. */

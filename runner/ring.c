@@ -20,7 +20,7 @@
 #include "runner.h"
 
 #define BLOCK		65536U
-#define EXTENT		16U		/* blocks */
+#define EXTENT		16UL		/* blocks */
 #define HEAD		sizeof(uint32_t)
 #define ROOM_MIN	256U		/* less room than this: next block */
 #define WARM		2U		/* free blocks whose pages we keep */

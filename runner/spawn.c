@@ -73,8 +73,8 @@ static uint8_t		 child_stack[CHILD_STACK]
 /* ---- environment ----------------------------------------------------- */
 
 static const char	*const env_fixed[] = {
-	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:"
-	    BOX_RUNTIME,
+	("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:"
+	    BOX_RUNTIME),
 	"HOME=/root", "LANG=C.UTF-8", "TZ=UTC", "container=workbox",
 	"IS_SANDBOX=1",
 };

@@ -272,10 +272,10 @@ args_help(const struct cmd *cmd, FILE *f)
 	char			 left[64];
 	size_t			 i;
 
-	fprintf(f, "usage: workbox %s [OPTION ...]%s%s\n%s.\n\n", cmd->name,
+	(void)fprintf(f, "usage: workbox %s [OPTION ...]%s%s\n%s.\n\n", cmd->name,
 	    *cmd->operands == '\0' ? "" : " ", cmd->operands, cmd->doc);
 	if (cmd->alias != NULL)
-		fprintf(f, "Also: workbox %s\n\n", cmd->alias);
+		(void)fprintf(f, "Also: workbox %s\n\n", cmd->alias);
 	tables(cmd, t);
 	for (i = 0; i < NTABLES; i++)
 		for (o = t[i]; o != NULL && o->name != NULL; o++) {
@@ -285,7 +285,7 @@ args_help(const struct cmd *cmd, FILE *f)
 			    o->letter != 0 ? ", " : "  ", o->name,
 			    o->arg != NULL ? " " : "",
 			    o->arg != NULL ? o->arg : "");
-			fprintf(f, "  %-26s %s%s\n", left, o->doc,
+			(void)fprintf(f, "  %-26s %s%s\n", left, o->doc,
 			    o->many ? " (may be repeated)" : "");
 		}
 }

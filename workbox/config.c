@@ -21,7 +21,7 @@
 #include "host.h"
 #include "xmalloc.h"
 
-#define FILE_MAX	(1024 * 1024)
+#define FILE_MAX	(1024UL * 1024)
 
 enum kind { K_STR, K_U64, K_BOOL, K_LIST };
 

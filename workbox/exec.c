@@ -28,8 +28,8 @@
 #include "workbox.h"
 #include "xmalloc.h"
 
-#define QUEUE_HIGH	(1024 * 1024)	/* bytes: pause the stream */
-#define QUEUE_LOW	(256 * 1024)	/* bytes: go on */
+#define QUEUE_HIGH	(1024UL * 1024)	/* bytes: pause the stream */
+#define QUEUE_LOW	(256UL * 1024)	/* bytes: go on */
 #define INLINE_MAX	8192		/* bytes of input in the first call */
 #define CHUNK_MAX	65536		/* bytes of one POST of input */
 #define AGAIN_MS	200		/* before input is sent again */

@@ -21,7 +21,7 @@
 #include "xmalloc.h"
 
 #define CA_FILE		"etc/ssl/certs/ca-certificates.crt"
-#define CA_MAX		(4 * 1024 * 1024)
+#define CA_MAX		(4UL * 1024 * 1024)
 
 struct file { const char *name; mode_t mode; const char *text; };
 

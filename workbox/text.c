@@ -51,7 +51,7 @@ say(const char *fmt, va_list ap, int err)
 
 	(void)vsnprintf(raw, sizeof raw, fmt, ap);
 	escape(raw, out, sizeof out);
-	fprintf(stderr, "workbox%s%s: %s%s%s\n", *command != '\0' ? " " : "",
+	(void)fprintf(stderr, "workbox%s%s: %s%s%s\n", *command != '\0' ? " " : "",
 	    command, out, err != 0 ? ": " : "",
 	    err != 0 ? strerror(err) : "");
 }
@@ -291,9 +291,9 @@ table_print(struct table *t, FILE *f)
 	for (i = 0; i < t->ncells; i++) {
 		col = i % t->ncols;
 		if (col + 1 == t->ncols)
-			fprintf(f, "%s\n", t->cell[i]);
+			(void)fprintf(f, "%s\n", t->cell[i]);
 		else
-			fprintf(f, "%-*s  ", (int)width[col], t->cell[i]);
+			(void)fprintf(f, "%-*s  ", (int)width[col], t->cell[i]);
 		free(t->cell[i]);
 	}
 	free(t->cell);

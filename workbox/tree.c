@@ -172,7 +172,7 @@ tree_copy(int from, int dirfd, const char *name, mode_t mode)
 
 	if (fd == -1)
 		return -1;
-	while ((n = sendfile(fd, from, &off, 1024 * 1024)) != 0)
+	while ((n = sendfile(fd, from, &off, 1024UL * 1024)) != 0)
 		if (n == -1 && errno != EINTR)
 			return -1;
 	if (fchmod(fd, mode) == -1)

@@ -87,13 +87,13 @@ overview(const char *family, FILE *f)
 		    0 || cmds[i]->name[len] != ' '))
 			continue;
 		if (n++ == 0)
-			fprintf(f, "usage: workbox COMMAND [OPTION ...]\n\n");
+			(void)fprintf(f, "usage: workbox COMMAND [OPTION ...]\n\n");
 		(void)snprintf(left, sizeof left, "%s %s", cmds[i]->name,
 		    cmds[i]->operands);
-		fprintf(f, "  %-47s %s\n", left, cmds[i]->doc);
+		(void)fprintf(f, "  %-47s %s\n", left, cmds[i]->doc);
 	}
 	if (n > 0)
-		fprintf(f, "\nworkbox COMMAND --help tells the options; "
+		(void)fprintf(f, "\nworkbox COMMAND --help tells the options; "
 		    "see also workbox(1).\n");
 	return n;
 }

@@ -194,7 +194,7 @@ struct lines {
 	char	*buf;			/* owned */
 	size_t	 len, room;
 };
-#define LINE_MAX_BYTES	(1024 * 1024)
+#define LINE_MAX_BYTES	(1024UL * 1024)
 int	 lines_feed(struct lines *, const char *, size_t,
 	    int (*fn)(char *, size_t, void *), void *arg);
 void	 lines_free(struct lines *);
