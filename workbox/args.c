@@ -272,8 +272,10 @@ args_help(const struct cmd *cmd, FILE *f)
 	char			 left[64];
 	size_t			 i;
 
-	(void)fprintf(f, "usage: workbox %s [OPTION ...]%s%s\n%s.\n\n", cmd->name,
-	    *cmd->operands == '\0' ? "" : " ", cmd->operands, cmd->doc);
+	/* main() looks whether all was written */
+	(void)fprintf(f, "usage: workbox %s [OPTION ...]%s%s\n%s.\n\n",
+	    cmd->name, *cmd->operands == '\0' ? "" : " ", cmd->operands,
+	    cmd->doc);
 	if (cmd->alias != NULL)
 		(void)fprintf(f, "Also: workbox %s\n\n", cmd->alias);
 	tables(cmd, t);

@@ -51,9 +51,9 @@ say(const char *fmt, va_list ap, int err)
 
 	(void)vsnprintf(raw, sizeof raw, fmt, ap);
 	escape(raw, out, sizeof out);
-	(void)fprintf(stderr, "workbox%s%s: %s%s%s\n", *command != '\0' ? " " : "",
-	    command, out, err != 0 ? ": " : "",
-	    err != 0 ? strerror(err) : "");
+	(void)fprintf(stderr, "workbox%s%s: %s%s%s\n",
+	    *command != '\0' ? " " : "", command, out,
+	    err != 0 ? ": " : "", err != 0 ? strerror(err) : "");
 }
 
 int
