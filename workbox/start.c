@@ -80,7 +80,7 @@ static int
 limits(const struct conf *c)
 {
 	struct rlimit	rl;
-	rlim_t		want = 256 + 6 * c->max_boxes;
+	rlim_t		want = START_FILES(c);
 
 	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
 		return fail_errno("limit of open files");
