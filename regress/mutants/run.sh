@@ -47,7 +47,7 @@ build_tree() {
 	[ -f "$obj/config.status" ] || (cd "$obj" &&
 	    "$src/configure" -q CFLAGS=-O0) || exit 1
 	make -s -C "$obj" -j"$(nproc)" || exit 1
-	cc -O0 -c -o "$dir/only.o" "$here/only.c" &&
+	${CC:-cc} -O0 -c -o "$dir/only.o" "$here/only.c" &&
 	    ar rcD "$dir/libonly.a" "$dir/only.o"
 }
 
