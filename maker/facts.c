@@ -143,13 +143,14 @@ filters(pid_t pid, int pidfd, char ret_hex[65])
 	return 0;
 }
 
-/* NULL too where the kernel does not tell: EPERM of Yama, EIO. */
+/* NULL too where the kernel tells of none: EPERM of Yama, EINVAL, EIO. */
 static const char *
 filters_differ(const struct box_ask *ask, int pidfd,
     struct msg_box_facts_are *a)
 {
 	if (filters((pid_t)a->host_pid, pidfd, a->filter) == -1)
-		return errno == EPERM || errno == EIO ? NULL : "filter";
+		return errno == EPERM || errno == EINVAL || errno == EIO ?
+		    NULL : "filter";
 	return strcmp(a->filter, ask->filter) == 0 ? NULL : "filter";
 }
 
