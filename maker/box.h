@@ -10,7 +10,7 @@
  * A box's life, as the caller drives it:
  *	box_launch -> ready_fd EOF -> box_connect -> box_facts ->
  *	cgroup_freeze, cgroup_usage, ... -> cgroup_kill -> pidfd and
- *	cgroup_populated say dead -> cgroup_remove -> tree_remove
+ *	cgroup_events say dead -> cgroup_remove -> tree_remove
  * After a failed box_launch, or at any point after a crash, the same three
  * last steps clean up: each may be called again and for what is not there.
  */
@@ -204,12 +204,8 @@ int		 cgroup_freeze(const char *id, int on);
 int		 cgroup_kill(const char *id);
 /* cgroup.events of the box: POLLPRI when populated or frozen changes. */
 int		 cgroup_events(const char *id);
-/* From that descriptor: 1 processes live, 0 none, -1 with errno. */
-int		 cgroup_populated(int events_fd);
 /* -1 with EBUSY while processes are left (try again on the event). */
 int		 cgroup_remove(const char *id);
-/* The box's directory below the v2 root, for the proof: "/workbox/ID/box" */
-const char	*cgroup_path(const char *id);
 /* pids in the runner's leaf, at most n; their number or -1. */
 int		 cgroup_runner(const char *id, pid_t *ret, int n);
 /* Removes the tree, where it was named, not given as a path, and is empty. */
@@ -240,15 +236,14 @@ const char	*filter_hash(void);
  */
 int		 runtime_init(int state_fd);
 int		 runtime_nursery(void);	/* its descriptor, borrowed */
-/* SHA-256 of the runner that boxes are started with, hexadecimal. */
-const char	*runtime_hash(void);
 /*
  * Whether STATE/runtime holds what its checksums say; looked at when a file
  * has changed.  What boxes run is not touched by it.
  */
 int		 runtime_intact(void);
 /*
- * The same of the program that a process runs (an older runner, perhaps).
+ * SHA-256, hexadecimal, of the program that a process runs (an older runner,
+ * perhaps).
  * -1 with EPERM when it is not one that a privd put there.
  */
 int		 runtime_of(int procfd, char ret_hex[65]);

@@ -446,15 +446,6 @@ cgroup_note(void)
 
 /* ---- one box -------------------------------------------------------- */
 
-const char *
-cgroup_path(const char *id)
-{
-	static char	 path[sizeof(tree_path) + ULID_LEN + 8];
-
-	(void)snprintf(path, sizeof(path), "%s/%s/box", tree_path, id);
-	return path;
-}
-
 static int
 id_ok(const char *id)
 {
@@ -730,20 +721,6 @@ cgroup_events(const char *id)
 		return -1;
 	return openat(hiers[0].fd, id_path(id, "cgroup.events"), O_RDONLY |
 	    O_CLOEXEC);
-}
-
-int
-cgroup_populated(int events_fd)
-{
-	char		 buf[256];
-	const char	*p;
-	ssize_t		 n;
-
-	n = pread(events_fd, buf, sizeof(buf) - 1, 0);
-	if (n == -1)	/* the directory is gone */
-		return errno == ENODEV ? 0 : -1;
-	buf[n] = '\0';
-	return (p = strstr(buf, "populated ")) != NULL && p[10] == '1';
 }
 
 int

@@ -269,12 +269,6 @@ runtime_nursery(void)
 	return nursery;
 }
 
-const char *
-runtime_hash(void)
-{
-	return hash;
-}
-
 /* No box can own a file as the host's root: that it is one says enough. */
 int
 runtime_of(int procfd, char ret_hex[65])
