@@ -7,6 +7,7 @@
  * daemons.  What privd cannot do for itself any more was done before: its
  * root is empty, so it is linked statically and executed by descriptor.
  */
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -73,6 +74,21 @@ maker_run(const char *path, int fd)
 	fatal("run %s", path);
 }
 
+/*
+ * A box's is 1, which alone keeps a core handler of the host from being
+ * started for it (maker/launch.c): where the hard limit is 0, it could not be.
+ */
+static int
+core_limit(void)
+{
+	struct rlimit	rl;
+
+	if (getrlimit(RLIMIT_CORE, &rl) == -1 || rl.rlim_max > 0)
+		return 0;
+	rl.rlim_max = 1;
+	return setrlimit(RLIMIT_CORE, &rl);
+}
+
 static const char *
 maker_start(const char *path)
 {
@@ -109,6 +125,8 @@ become_privd(const char *privd, const char *maker, int landlock)
 	if (exe == -1)
 		return privd;
 	(void)umask(022);		/* a box enters its v1 cgroups */
+	if (core_limit() == -1)
+		return "limit of core files";
 	if (chdir("/") == -1)
 		return "/";
 	if ((step = maker_start(maker)) != NULL)

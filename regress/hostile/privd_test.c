@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -453,6 +454,43 @@ START_TEST(pid1_ends)
 	ck_assert_int_eq(rig_ask(&r, MSG_BOX_ATTACH, &a, &m), MSG_ERROR);
 	ck_assert_uint_eq(error_of(&m), CODE_NOT_READY);
 	(void)close(fd);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
+/* 1, where whoever started the server had none to give; or no server. */
+START_TEST(core_limit)
+{
+	struct rlimit	rl = { 0, 0 };
+	struct msg	m;
+	char		path[64], line[128] = "";
+	int		may;
+	FILE		*f;
+	BODY(q, box_facts, ID1);
+
+	ck_assert_int_eq(setrlimit(RLIMIT_CORE, &rl), 0);
+	rl.rlim_max = 1;
+	may = setrlimit(RLIMIT_CORE, &rl) == 0;
+	rl.rlim_max = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_CORE, &rl), 0);
+	if (!may) {		/* root without CAP_SYS_RESOURCE */
+		rig_privd(&r);
+		ck_assert_int_eq(WEXITSTATUS(rig_wait(&r)), 9);
+		ck_assert(rig_logged(&r, "limit of core files"));
+		return;
+	}
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_FACTS, &q, &m),
+	    MSG_BOX_FACTS_ARE);
+	(void)snprintf(path, sizeof(path), "/proc/%d/limits",
+	    (int)m.body.box_facts_are.host_pid);
+	ck_assert_ptr_nonnull(f = fopen(path, "re"));
+	while (strncmp(line, "Max core file size", 18) != 0)
+		ck_assert_ptr_nonnull(fgets(line, sizeof(line), f));
+	(void)fclose(f);
+	ck_assert_int_eq(strtol(line + 18, NULL, 10), 1);
 	kill_box(ID1);
 	purge_box(ID1, 1);
 }
@@ -1320,6 +1358,7 @@ main(void)
 	tcase_set_timeout(box, 240);
 	tcase_add_test(box, life);
 	tcase_add_test(box, pid1_ends);
+	tcase_add_test(box, core_limit);
 	tcase_add_test(box, idle);
 	tcase_add_test(box, burst);
 	tcase_add_test(box, refused);
