@@ -1,6 +1,6 @@
 /*
- * boxfd: the descriptors with which privd's launcher starts a runner, and
- * the paths both agree on.  Nothing else is open.
+ * boxfd: the descriptors with which the maker starts a runner, and the
+ * paths both agree on.  Nothing else is open.
  */
 #ifndef COMMON_BOXFD_H
 #define COMMON_BOXFD_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* 0 and 1 are /dev/null of the box; 2 is a pipe into launch.log. */
-#define BOXFD_CONTROL	3	/* listening SEQPACKET socket, privd's */
+#define BOXFD_CONTROL	3	/* listening SEQPACKET socket, for the host */
 #define BOXFD_BOOT	4	/* sealed memfd: ROW boot, encoded by wire */
 /*
  * Detached mounts (open_tree OPEN_TREE_CLONE) of cgroup directories, O_PATH:

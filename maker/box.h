@@ -244,7 +244,7 @@ int		 runtime_intact(void);
 /*
  * SHA-256, hexadecimal, of the program that a process runs (an older runner,
  * perhaps).
- * -1 with EPERM when it is not one that a privd put there.
+ * -1 with EPERM when it is not one that a maker put there.
  */
 int		 runtime_of(int procfd, char ret_hex[65]);
 

@@ -8,8 +8,8 @@
  * nothing but pause carries it while we write its maps: seventy microseconds
  * instead of a millisecond for a fork.
  *
- * Safe when the asker is hostile: uid is held against the pool here; nothing else is asked.  Must never
- * return while effective ids are not root's.
+ * Safe when the asker is hostile: uid is held against the pool here; nothing
+ * else is asked.  Must never return while effective ids are not root's.
  */
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -19,7 +19,8 @@
  *	MAKE > START > UP; MAKE, START, UP > END > DOWN > PURGE > gone.
  *	A scan enters at UP or END.
  *
- * An entry keeps at most one asker, one request to the maker and one to netd.
+ * An entry keeps at most one asker (beside facts and health), one request of
+ * each kind to the maker and one to netd.
  * When the set of daemons ends, askers and requests to netd are forgotten;
  * creates that were under way become `doomed': nobody will ask for their
  * end, so they go on to END, DOWN and PURGE by themselves.  Whatever else is
