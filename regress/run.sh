@@ -111,6 +111,7 @@ section_http() {
 section_docs() {
 	need_build
 	WB_PREFIX=$prefix WB_BUILD=$build script docs sh "$top/regress/docs.sh"
+	WB_BUILD=$build script dist sh "$top/regress/dist.sh"
 }
 
 # Makes a copy of the tree and builds it for itself.
