@@ -48,6 +48,7 @@ static void	check_users(const struct conf *, struct finding *);
 static void	check_descriptors(const struct conf *, struct finding *);
 static void	check_dumpable(const struct conf *, struct finding *);
 static void	check_pid_max(const struct conf *, struct finding *);
+static void	check_file_max(const struct conf *, struct finding *);
 static void	check_memory(const struct conf *, struct finding *);
 static void	check_disk(const struct conf *, struct finding *);
 static void	check_runtime(const struct conf *, struct finding *);
@@ -72,6 +73,7 @@ static const struct {
 	{ "descriptors", check_descriptors },
 	{ "dumpable", check_dumpable },
 	{ "pid-max", check_pid_max },
+	{ "file-max", check_file_max },
 	{ "memory", check_memory },
 	{ "disk", check_disk },
 	{ "runtime", check_runtime },
@@ -251,6 +253,28 @@ check_pid_max(const struct conf *c, struct finding *f)
 		    "%" PRIu64 ": %" PRIu64 " sandboxes at their limit of %"
 		    PRIu64 " processes use it up; max-boxes is %" PRIu64, max,
 		    hold, c->default_pids, c->max_boxes);
+	else
+		finding_set(f, V_OK, "", "%" PRIu64, max);
+}
+
+/* An open file is charged to its box with about 256 bytes, and to no one's
+ * count but the host's. */
+static void
+check_file_max(const struct conf *c, struct finding *f)
+{
+	uint64_t	max, one = c->default_memory / 256;
+
+	if (proc_u64("/proc/sys/fs/file-max", "", &max) == -1) {
+		finding_set(f, V_FAIL, "mount /proc", "fs.file-max cannot be "
+		    "read");
+		return;
+	}
+	if (one > max)
+		finding_set(f, V_WARN, "sysctl -w "
+		    "fs.file-max=9223372036854775807", "%" PRIu64 ": one "
+		    "sandbox at its limit of memory can hold %" PRIu64
+		    " open files, and nobody but root could open one", max,
+		    one);
 	else
 		finding_set(f, V_OK, "", "%" PRIu64, max);
 }
