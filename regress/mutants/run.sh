@@ -19,7 +19,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 dir=${WB_BUILD:-$top/build/test}/mutants
 src=$dir/src obj=$dir/obj logs=$dir/logs
-failed=0 applied= stale=
+failed=0 applied=
+stale=		# directories built with a patch that is no longer there
 mkdir -p "$src" "$obj" "$logs"
 
 ok() { echo "ok - $*"; }
@@ -61,7 +62,6 @@ build_test() {	# program
 	    LDFLAGS=-Wl,--wrap=_tcase_add_test LIBS="$dir/libonly.a" "$@"
 }
 
-# What a patch changes, and what the one before it changed.
 build_dirs() {	# directories...
 	for d in "$@"; do
 		make -s -C "$obj/$d" || return 1
@@ -80,7 +80,8 @@ run_test() (	# program test
 passes() {	# program test
 	p_log=$logs/$(echo "$1" | tr / -).$2
 	! grep -qx "$1 $2" "$dir/passed" || return 0
-	build_test "$1" >"$p_log" 2>&1 </dev/null &&
+	{ build_dirs $stale && stale= && build_test "$1"; } >"$p_log" 2>&1 \
+	    </dev/null &&
 	    run_test "$1" "$2" >>"$p_log" 2>&1 </dev/null
 	p_r=$?
 	if [ $p_r = 77 ]; then
@@ -120,9 +121,11 @@ mutant() {	# patch
 		not_ok "$name does not apply"
 		return
 	fi
+	# nothing is linked with what two patches changed
+	[ "$stale" = "$build" ] || build_dirs $stale >"$log" 2>&1 </dev/null
 	patch -s -p1 -F0 -d "$src" <"$1" >>"$log" 2>&1
 	applied=$1
-	if ! { build_dirs $stale $build && build_test "$2"; } >"$log" 2>&1 \
+	if ! { build_dirs $build && build_test "$2"; } >"$log" 2>&1 \
 	    </dev/null; then
 		not_ok "$name does not build"
 		tail -n 5 "$log"
