@@ -270,10 +270,12 @@ world(void)
 {
 	const char	*tmp = getenv("TMPDIR");
 
-	(void)snprintf(state, sizeof(state), "%.40s/wb-mech.%d",
-	    tmp != NULL ? tmp : "/tmp", getpid());
+	(void)snprintf(state, sizeof(state), "%.40s/wb-mech.XXXXXX",
+	    tmp != NULL ? tmp : "/tmp");
+	if (mkdtemp(state) == NULL)
+		abort();
 	(void)snprintf(cgname, sizeof(cgname), "wb-mech-%d", getpid());
-	sh("mkdir -m 755 %s && cd %s && mkdir -p rootfs/mini/bin "
+	sh("chmod 755 %s && cd %s && mkdir -p rootfs/mini/bin "
 	    "rootfs/mini/etc rootfs/mini/lower/sub && cd rootfs/mini && "
 	    "cp $(command -v busybox) bin/busybox && echo secret >lower/file"
 	    " && echo x >etc/resolv.conf && mknod -m 666 node c 1 3 && "
