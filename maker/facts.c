@@ -113,7 +113,8 @@ stop(pid_t pid, int pidfd)
 			errno = ETIMEDOUT;
 			return -1;
 		}
-		(void)poll(NULL, 0, i != 0 ? 1 : 0);	/* mostly it stops at once */
+		/* mostly it stops at once */
+		(void)poll(NULL, 0, i != 0 ? 1 : 0);
 	}
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0);
 }
