@@ -46,6 +46,7 @@ few() { [ "$(run a -- sh -c 'ls -d /proc/[0-9]* | wc -l')" -lt 12 ]; }
 await few && pass "B39 and all are gone when it is ended" || fail "B39 processes stay" "$(run a -- ps | head)"
 
 # ---- a bomb: three rounds, since others are on this machine, too
+if [ "${WB_LANE-fast}" = long ]; then
 round=0 best=999999
 while [ $round -lt 3 ] && [ $best -ge 200 ]; do
 	round=$((round + 1))
@@ -61,6 +62,9 @@ while [ $round -lt 3 ] && [ $best -ge 200 ]; do
 done
 [ $best -lt 200 ] && pass "B39 p95 of the neighbour's exec: $best % of what it is alone" || fail "B39 p95 of the neighbour's exec: $best %"
 [ "$inside" -lt 2000000 ] && pass "B39 the bomb's own box answers, p95 $inside us" || fail "B39 its own box: $inside us"
+else
+	skip "B39 p95 beside a bomb (long lane: it times)"
+fi
 bg a --name bomb --timeout 4 -- sh -c 'b() { b | b & }; b; sleep 3' >/dev/null
 alive "B39 while a fork bomb goes off" a
 alive "B39 its neighbour" b
