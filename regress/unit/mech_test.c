@@ -807,7 +807,7 @@ START_TEST(test_pid1)
 	PID1(SYS_ptrace, 0x4206, 1, 0, 0);	/* PTRACE_SEIZE */
 	PID1(SYS_ptrace, 16, 1, 0, 0);
 	/* What programs do to themselves goes on. */
-	ck_assert_int_eq(call(&b, SYS_setpriority, PRIO_PROCESS, 0, 5, 0), -1);
+	ck_assert_int_eq(call(&b, SYS_setpriority, PRIO_PROCESS, 0, 19, 0), -1);
 	ck_assert_int_eq(call(&b, SYS_prlimit64, 0, RLIMIT_NOFILE, 1, 0),
 	    EFAULT);
 	ck_assert_int_eq(call(&b, SYS_prlimit64, 1, RLIMIT_NOFILE, 0, 0), -1);
