@@ -285,7 +285,7 @@ http_decode(char *s, int plus)
 			*to++ = (char)strtoul(pair, NULL, 16);
 			from += 3;
 		} else {
-			*to++ = plus && *from == '+' ? (char)' ' : *from;
+			*to++ = plus && *from == '+' ? ' ' : *from;
 			from++;
 		}
 	}

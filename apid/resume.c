@@ -115,7 +115,7 @@ ulid_before(const char *id, char ret[27])
 	for (i = ULID_LEN - 1; i >= 0; i--) {
 		if (ret[i] != '0') {
 			p = strchr(digits, ret[i]);
-			ret[i] = p == NULL ? (char)'0' : p[-1];
+			ret[i] = p == NULL ? '0' : p[-1];
 			return;
 		}
 		ret[i] = 'Z';

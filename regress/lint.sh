@@ -126,7 +126,8 @@ tell() {
 		for (i = 1; (getline s <(top "/" file)) > 0; i++)
 			if (i == $2) { text = s; break }
 		close(top "/" file)
-		gsub(/^[ \t]+|[ \t]+$/, "", text)
+		gsub(/[ \t]+/, " ", text)
+		gsub(/^ | $/, "", text)
 		key = id " " file ": " text
 		if (!seen[key]++)
 			print key "\t" $2 "\t" $4

@@ -120,8 +120,8 @@ out_base64(struct out *o, const uint8_t *s, size_t len)
 		    (n > 2 ? s[i + 2] : 0U);
 		q[0] = b64[v >> 18];
 		q[1] = b64[v >> 12 & 63];
-		q[2] = n > 1 ? b64[v >> 6 & 63] : (char)'=';
-		q[3] = n > 2 ? b64[v & 63] : (char)'=';
+		q[2] = n > 1 ? b64[v >> 6 & 63] : '=';
+		q[3] = n > 2 ? b64[v & 63] : '=';
 		out_bytes(o, q, sizeof(q));
 	}
 	out_text(o, "\"}");
