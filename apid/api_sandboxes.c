@@ -445,9 +445,6 @@ delete_done(struct box_wait *w, struct box *b)
 
 	if (b->state == BOX_DELETING || b->state == BOX_DELETED)
 		http_reply_json(d->req, 200, box_json(b));
-	else if (!b->listed)
-		http_fail(d->req, CODE_NOT_FOUND, NULL, "It never was: its "
-		    "record could not be written.");
 	else
 		http_fail(d->req, CODE_BUSY, NULL, "It could not be done "
 		    "yet, and is tried again until it is; the server's log "

@@ -504,8 +504,6 @@ void	 remove_hurry(struct box *);
 unsigned int remove_under_way(void);
 /* privd has it and nobody else knows it. */
 void	 remove_stray(const char *id);
-/* A box whose row was refused: out of the tables, and its waiters told. */
-void	 remove_never(struct box *);
 
 /* ---- reconcile.c, health.c, auth.c -------------------------------- */
 

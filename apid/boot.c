@@ -5,8 +5,8 @@
  * creation or for taking hold of one that outlived the daemons.  Steps, and
  * what moves on from each; nobody else moves a boot:
  *
- *   MAKE    the row is written (stored, durable); meanwhile privd makes
- *	    namespaces, mounts, filter, runner: when both are	-> ATTACH
+ *   RECORD  the row is written (stored, durable)		-> MAKE
+ *   MAKE    privd makes namespaces, mounts, filter, runner	-> ATTACH
  *   ATTACH  privd connects to the box's control socket		-> HELLO
  *   HELLO   host token to the runner, its nonce back		-> NONCE
  *   NONCE   privd consumes the nonce and opens the network	-> GO
@@ -23,11 +23,9 @@
  * its channel or speaks nonsense is seen by its channel (runner.c), which
  * calls boot_lost() or box_quarantine(): the callbacks here ignore NULL.
  *
- * States: PROVISIONING is told when the row is there, BOOTSTRAPPING when the
+ * States: PROVISIONING is told when MAKE begins, BOOTSTRAPPING when the
  * nonce was consumed; neither waits for the disk.  REQUESTED does, before
- * anything is said to the box or answered to anybody, and READY, before the
- * create is answered.  A crash before REQUESTED is on the disk leaves a box
- * without a row, which the next start removes (reconcile.c).
+ * anything is made, and READY, before anybody is answered.
  *
  * Must never: let a session start before SETTLE, or believe a fact that the
  * host did not see.
@@ -44,8 +42,8 @@
 #define RETRY_MAX_S	30
 #define LOG_LINES	20		/* of launch.log, told to the client */
 
-enum boot_step { B_MAKE, B_ATTACH, B_HELLO, B_NONCE, B_GO, B_SETTLE,
-    B_OVER };
+enum boot_step { B_RECORD, B_MAKE, B_ATTACH, B_HELLO, B_NONCE, B_GO,
+    B_SETTLE, B_OVER };
 
 struct boot {
 	struct box		*box;		/* referenced */
@@ -56,10 +54,6 @@ struct boot {
 	unsigned int		 tries;
 	struct event		 again;
 	struct box_wait		 removed;
-
-	int			 row_told, made_told;
-	enum wb_code		 row_code, made_code;
-	char			 made_detail[256];
 
 	int			 runner_told, host_told, host_asked;
 	struct msg_runner_facts	 runner;	/* mounts owned */
@@ -251,10 +245,7 @@ boot_lost(struct box *b, const char *why)
 
 	if (o == NULL || o->step == B_OVER || o->step == B_SETTLE)
 		return;		/* SETTLE looks for itself */
-	if (o->step == B_MAKE)	/* its row may not be there yet */
-		(void)str_copy(o->aborted, why, sizeof(o->aborted));
-	else
-		boot_fail(o, CODE_CREATE_FAILED, why);
+	boot_fail(o, CODE_CREATE_FAILED, why);
 }
 
 void
@@ -566,23 +557,7 @@ boot_attach(struct box *b, void (*done)(struct box *, const char *, void *),
 	boot_attach_ask(o);
 }
 
-/* ---- MAKE --------------------------------------------------------- */
-
-/* Stored and privd have both answered. */
-static void
-boot_begun(struct boot *o)
-{
-	if (!o->row_told || !o->made_told)
-		return;
-	if (o->row_code != CODE_NONE) {	/* told, and gone from the tables */
-		if (o->made_code == CODE_NONE)
-			remove_stray(o->box->id);
-		boot_free(o);
-	} else if (o->made_code != CODE_NONE)
-		boot_fail(o, o->made_code, o->made_detail);
-	else if (!boot_is_aborted(o))
-		boot_attach_ask(o);
-}
+/* ---- RECORD and MAKE ---------------------------------------------- */
 
 static void
 boot_made(void *arg, const struct msg *m)
@@ -591,35 +566,17 @@ boot_made(void *arg, const struct msg *m)
 	const struct msg_box_created	*c = &m->body.box_created;
 	struct box			*b = o->box;
 
-	o->made_told = 1;
-	o->made_code = peer_code(m);
-	if (o->made_code != CODE_NONE)
-		(void)str_copy(o->made_detail, peer_detail(m),
-		    sizeof(o->made_detail));	/* cut is fine */
-	else {
-		(void)str_copy(b->rootfs, c->rootfs, sizeof(b->rootfs));
-		b->memory_bytes = c->memory_bytes;
-		b->cpu_milli = c->cpu_milli;
-		b->pids = c->pids;
+	if (m->row->type == MSG_ERROR) {
+		boot_fail(o, (enum wb_code)m->body.error.code,
+		    m->body.error.detail);
+		return;
 	}
-	boot_begun(o);
-}
-
-static void
-boot_make(struct boot *o)
-{
-	struct msg_box_create	 m = { 0 };
-	struct box		*b = o->box;
-
-	(void)str_copy(m.id, b->id, sizeof(m.id));
-	(void)str_copy(m.name, b->name, sizeof(m.name));
-	(void)str_copy(m.rootfs, b->rootfs[0] == '\0' ? "default" :
-	    b->rootfs, sizeof(m.rootfs));	/* privd reads the link */
-	m.network = b->network;
-	m.memory_bytes = b->memory_bytes;
-	m.cpu_milli = b->cpu_milli;
-	m.pids = b->pids;
-	peer_ask(env.privd, MSG_BOX_CREATE, &m, T_PRIVD, boot_made, o);
+	(void)str_copy(b->rootfs, c->rootfs, sizeof(b->rootfs));
+	b->memory_bytes = c->memory_bytes;
+	b->cpu_milli = c->cpu_milli;
+	b->pids = c->pids;
+	if (!boot_is_aborted(o))
+		boot_attach_ask(o);
 }
 
 /* PROVISIONING did not come to the disk: nor would anything after it. */
@@ -634,24 +591,44 @@ boot_provisioned(struct box *b, enum wb_code code, void *arg)
 }
 
 static void
+boot_make(struct boot *o)
+{
+	struct msg_box_create	 m = { 0 };
+	struct box		*b = o->box;
+
+	o->step = B_MAKE;
+	(void)str_copy(m.id, b->id, sizeof(m.id));
+	(void)str_copy(m.name, b->name, sizeof(m.name));
+	(void)str_copy(m.rootfs, b->rootfs[0] == '\0' ? "default" :
+	    b->rootfs, sizeof(m.rootfs));	/* privd reads the link */
+	m.network = b->network;
+	m.memory_bytes = b->memory_bytes;
+	m.cpu_milli = b->cpu_milli;
+	m.pids = b->pids;
+	peer_ask(env.privd, MSG_BOX_CREATE, &m, T_PRIVD, boot_made, o);
+	box_move(b, BOX_PROVISIONING, "", 0, NULL, boot_provisioned, o);
+}
+
+static void
 boot_recorded(void *arg, const struct msg *m)
 {
 	struct boot	*o = arg;
 	struct box	*b = o->box;
+	enum wb_code	 code = peer_code(m);
 
-	o->row_told = 1;
-	o->row_code = peer_code(m);
-	if (o->recorded != NULL)
-		o->recorded(b, o->row_code, peer_detail(m), o->arg);
-	if (o->row_code != CODE_NONE) {
+	if (code != CODE_NONE) {
 		log_warnx("box %s: record REQUESTED: %s", b->id,
 		    peer_detail(m));
-		b->boot = NULL;
-		remove_never(b);
-	} else
-		box_move(b, BOX_PROVISIONING, "", 0, NULL, boot_provisioned,
-		    o);
-	boot_begun(o);
+		if (o->recorded != NULL)
+			o->recorded(b, code, peer_detail(m), o->arg);
+		box_gone(b);
+		boot_free(o);
+		return;
+	}
+	if (o->recorded != NULL)
+		o->recorded(b, CODE_NONE, "", o->arg);
+	if (!boot_is_aborted(o))
+		boot_make(o);
 }
 
 void
@@ -670,8 +647,6 @@ boot_create(struct box *b, const char *actor, const char *request,
 	o->recorded = recorded;
 	o->done = done;
 	o->arg = arg;
-	o->step = B_MAKE;
-	boot_make(o);
 	box_row(b, &row);
 	if ((n = wire_encode(&wire_row_sandbox, &row, buf,
 	    sizeof(buf))) == -1)
@@ -680,6 +655,7 @@ boot_create(struct box *b, const char *actor, const char *request,
 	(void)str_copy(m.request, request, sizeof(m.request));
 	m.row.data = buf;
 	m.row.len = (size_t)n;
+	o->step = B_RECORD;
 	peer_ask(env.stored, MSG_SANDBOX_CREATE, &m, T_STORE, boot_recorded,
 	    o);
 }

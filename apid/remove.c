@@ -345,19 +345,6 @@ remove_box(struct box *b, uint64_t grace_ms, const char *reason,
 		remove_go_on(b);
 }
 
-/* Its row was refused: whoever wants it away has it away. */
-void
-remove_never(struct box *b)
-{
-	struct removal	*r = b->removal;
-
-	box_gone(b);
-	if (r != NULL) {
-		remove_told(r);
-		remove_done(r);
-	}
-}
-
 /* ---- strays ------------------------------------------------------- */
 
 static void

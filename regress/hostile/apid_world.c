@@ -103,22 +103,6 @@ idx(const struct world_box *b)
 	return (unsigned int)(b - w.s->box);
 }
 
-/* A creation comes to privd and to stored, in either order. */
-static struct world_box *
-begun(const char *id, const char *name)
-{
-	struct world_box	*b = by_id(id);
-
-	if (b != NULL || w.s->nbox == WORLD_BOXES)
-		return b;
-	b = &w.s->box[w.s->nbox];
-	memset(b, 0, sizeof(*b));
-	(void)str_copy(b->id, id, sizeof(b->id));
-	(void)str_copy(b->name, name, sizeof(b->name));
-	w.s->nbox++;
-	return b;
-}
-
 /* ---- facts ----------------------------------------------------------- */
 
 static const uint8_t	mounts[] = "1 0 0:1 / / ro - tmpfs box rw\n";
@@ -592,8 +576,7 @@ privd_msg(const struct msg *m)
 		privd_ready(m);
 	else if (m->row->type == MSG_BOX_LIST)
 		privd_list(m);
-	else if ((b = m->row->type == MSG_BOX_CREATE ? begun(id,
-	    m->body.box_create.name) : by_id(id)) != NULL)
+	else if ((b = by_id(id)) != NULL)
 		privd_box(m, b);
 	else
 		fault("privd", "a box that is not known");
@@ -610,7 +593,7 @@ stored_create(const struct msg *m)
 
 	if (wire_decode_into(&wire_row_sandbox,
 	    m->body.sandbox_create.row.data, m->body.sandbox_create.row.len,
-	    items, 512, &r) == -1 || (b = begun(r.id, r.name)) == NULL) {
+	    items, 512, &r) == -1 || w.s->nbox == WORLD_BOXES) {
 		fault("stored", wire_error());
 		return;
 	}
@@ -618,8 +601,12 @@ stored_create(const struct msg *m)
 		(void)chan_error(&w.stored, m->rid, CODE_DISK_FULL, "full");
 		return;
 	}
+	b = &w.s->box[w.s->nbox];
+	memset(b, 0, sizeof(*b));
+	(void)str_copy(b->id, r.id, sizeof(b->id));
+	(void)str_copy(b->name, r.name, sizeof(b->name));
 	r.labels.n = r.env.n = r.proof.len = 0;
-	w.row[idx(b)] = r;
+	w.row[w.s->nbox++] = r;
 	(void)chan_ok(&w.stored, m->rid);
 }
 
@@ -629,8 +616,7 @@ stored_move(const struct msg *m)
 	const struct msg_sandbox_move	*q = &m->body.sandbox_move;
 	struct world_box		*b = by_id(q->id);
 
-	if (b == NULL || w.row[idx(b)].id[0] == '\0' ||
-	    !state_move_ok(b->state, (unsigned int)q->to)) {
+	if (b == NULL || !state_move_ok(b->state, (unsigned int)q->to)) {
 		fault("stored", "a move that is none");
 		(void)chan_error(&w.stored, m->rid, CODE_BAD_TRANSITION,
 		    "no");
