@@ -49,6 +49,7 @@
 #include <unistd.h>
 
 #include "confine.h"
+#include "fds.h"
 #include "log.h"
 #include "netd.h"
 #include "netd_maker_calls.h"
@@ -67,6 +68,9 @@
 /* And in maker_calls.def. */
 #define CHILD_FLAGS	(CLONE_NEWUSER | CLONE_NEWNET | CLONE_VM | \
 			    CLONE_FILES | SIGCHLD)
+
+#define NETNS_FDS	(1 + NS_NSOCKS)		/* of one answer */
+_Static_assert(NETNS_FDS <= FDS_MAX, "an answer does not fit a packet");
 
 /* Both ends are one program: structs may travel as they are. */
 struct question {
@@ -99,90 +103,25 @@ static const struct { const char *name, *value; } sysctls[] = {
 
 /* ---- both sides: packets with descriptors --------------------------------- */
 
-#define MAXFDS	(1 + NS_NSOCKS)
-
-union control {
-	char		buf[CMSG_SPACE(MAXFDS * sizeof(int))];
-	struct cmsghdr	align;
-};
-
-static int
-packet_send(int sock, const void *data, size_t len, const int *fds, size_t n)
-{
-	union control	 u;
-	struct iovec	 iov = { (void *)(uintptr_t)data, len };
-	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr	*cm;
-	ssize_t		 r;
-
-	if (n != 0) {
-		memset(&u, 0, sizeof(u));
-		mh.msg_control = u.buf;
-		mh.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		cm = CMSG_FIRSTHDR(&mh);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(cm), fds, n * sizeof(int));
-	}
-	do
-		r = sendmsg(sock, &mh, MSG_NOSIGNAL);
-	while (r == -1 && errno == EINTR);
-	return r == -1 ? -1 : 0;
-}
-
 /*
- * What came along; the rest of fds stays as it is.  The kernel's padding may
- * leave room for one more than was asked for: that one is closed.  0, or -1
- * when there were too many.
+ * Exactly len bytes, and at most n descriptors: -1 where none came.  1; 0:
+ * would block; -1: errno, ECONNRESET at the end.  The descriptors are the
+ * caller's in every case.
  */
 static int
-take_fds(struct msghdr *mh, int fds[MAXFDS])
+packet_recv(int sock, void *data, size_t len, int *ret_fds, size_t n)
 {
-	struct cmsghdr	*cm = CMSG_FIRSTHDR(mh);
-	size_t		 i, n;
-	int		 fd;
+	int	fds[FDS_MAX];
+	size_t	got, i;
+	ssize_t	r = fds_recv(sock, data, len, fds, &got, 0);
 
-	if (cm == NULL || cm->cmsg_level != SOL_SOCKET ||
-	    cm->cmsg_type != SCM_RIGHTS)
-		return 0;
-	n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	for (i = 0; i < n; i++) {
-		memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(fd));
-		if (i < MAXFDS)
-			fds[i] = fd;
-		else
-			fd_close(&fd);
-	}
-	return n > MAXFDS || mh->msg_flags & MSG_CTRUNC ? -1 : 0;
-}
-
-/*
- * Exactly len bytes.  1; 0: would block; -1: errno, ECONNRESET at the end.
- * The descriptors (-1 where there is none) are the caller's in every case.
- */
-static int
-packet_recv(int sock, void *data, size_t len, int fds[MAXFDS])
-{
-	union control	 u;
-	struct iovec	 iov = { data, len };
-	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = u.buf, .msg_controllen = sizeof(u.buf) };
-	ssize_t		 r;
-	size_t		 i;
-
-	for (i = 0; i < MAXFDS; i++)
-		fds[i] = -1;
-	do
-		r = recvmsg(sock, &mh, MSG_CMSG_CLOEXEC);
-	while (r == -1 && errno == EINTR);
+	for (i = 0; i < n; i++)
+		ret_fds[i] = i < got ? fds[i] : -1;
+	for (; i < got; i++)
+		fd_close(&fds[i]);
 	if (r == -1)
 		return errno == EAGAIN ? 0 : -1;
-	if (take_fds(&mh, fds) == -1) {
-		errno = EMFILE;
-		return -1;
-	}
-	if (r == (ssize_t)len && !(mh.msg_flags & MSG_TRUNC))
+	if (r == (ssize_t)len && got <= n)
 		return 1;
 	errno = r == 0 ? ECONNRESET : EBADMSG;
 	return -1;
@@ -337,7 +276,7 @@ enter_netns(struct work *w, uint32_t want)
 static int
 answer_pass(const struct answer *a, const struct work *w)
 {
-	int	fds[MAXFDS], s;
+	int	fds[NETNS_FDS], s;
 	size_t	n = 0;
 
 	if (a->error == 0) {
@@ -346,7 +285,7 @@ answer_pass(const struct answer *a, const struct work *w)
 			if (w->sock[s] != -1)
 				fds[n++] = w->sock[s];
 	}
-	return packet_send(FD_NETD, a, sizeof(*a), fds, n);
+	return fds_send(FD_NETD, a, sizeof(*a), fds, n, 0);
 }
 
 static void
@@ -428,18 +367,17 @@ maker_loop(const struct stat *u1)
 {
 	struct question	q = { 0, 0 };
 	struct work	w;
-	int		fds[MAXFDS], i;
+	int		i;
 
 	for (;;) {
 		memset(&w, 0, sizeof(w));
 		for (i = 0; i < NS_NSOCKS; i++)
 			w.sock[i] = -1;
-		if (packet_recv(FD_NETD, &q, sizeof(q), fds) != 1) {
+		if (packet_recv(FD_NETD, &q, sizeof(q), &w.netns, 1) != 1) {
 			if (errno == ECONNRESET)
 				_exit(0);	/* netd is gone */
 			fatal("read question");
 		}
-		w.netns = fds[0];
 		if ((w.netns == -1) == (q.k == 0))
 			fatalx("question makes no sense");
 		question_do(&q, &w, u1);
@@ -539,7 +477,7 @@ maker_main(int sock, int landlock)
 	if (confine_enter(&maker_profile) == -1)
 		fatalx("enter fence: %s", confine_error());
 	memset(&ready, 0, sizeof(ready));
-	if (packet_send(FD_NETD, &ready, sizeof(ready), NULL, 0) == -1)
+	if (fds_send(FD_NETD, &ready, sizeof(ready), NULL, 0, 0) == -1)
 		fatal("answer netd");
 	maker_loop(&u1);
 	_exit(0);
@@ -588,18 +526,18 @@ netns_ask(int fd, unsigned int k, unsigned int want, int netns)
 {
 	struct question	q = { k, want };
 
-	return packet_send(fd, &q, sizeof(q), &netns, netns == -1 ? 0 : 1);
+	return fds_send(fd, &q, sizeof(q), &netns, netns == -1 ? 0 : 1, 0);
 }
 
 int
 netns_recv(int fd, struct netns_made *ret)
 {
 	struct answer	a;
-	int		fds[MAXFDS], r, s;
+	int		fds[NETNS_FDS], r, s;
 	size_t		n = 0;
 
 	memset(&a, 0, sizeof(a));
-	r = packet_recv(fd, &a, sizeof(a), fds);
+	r = packet_recv(fd, &a, sizeof(a), fds, NETNS_FDS);
 	ret->k = a.k;
 	ret->error = a.error;
 	memcpy(ret->step, a.step, sizeof(ret->step));
@@ -607,7 +545,7 @@ netns_recv(int fd, struct netns_made *ret)
 	ret->netns = steal_fd(&fds[n++]);
 	for (s = 0; s < NS_NSOCKS; s++)
 		ret->sock[s] = a.have & 1U << s ? steal_fd(&fds[n++]) : -1;
-	for (n = 0; n < MAXFDS; n++)
+	for (n = 0; n < NETNS_FDS; n++)
 		fd_close(&fds[n]);		/* what it did not tell of */
 	if (r != 1)
 		netns_close(ret);
