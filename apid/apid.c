@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

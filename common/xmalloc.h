@@ -6,6 +6,7 @@
 #define COMMON_XMALLOC_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 void	*xmalloc(size_t);
 void	*xcalloc(size_t, size_t);
@@ -15,6 +16,9 @@ char	*xasprintf(const char *, ...) __attribute__((format(printf, 1, 2)));
 
 /* Copies src into dst of size bytes; 0, or -1 when it did not fit (cut). */
 int	 str_copy(char *dst, const char *src, size_t size);
+
+/* Whether n bytes are equal, in a time that does not tell where they differ. */
+int	 secret_equal(const uint8_t *, const uint8_t *, size_t n);
 
 /* Closes *fd unless it is -1, sets it to -1, preserves errno. */
 void	 fd_close(int *fd);

@@ -60,18 +60,6 @@ ask_is(struct entry *e, enum ask ask, const struct msg *m)
 	e->rid = m->rid;
 }
 
-/* Whether they are equal, in a time that does not tell where they differ. */
-static int
-equal(const uint8_t *a, const uint8_t *b, size_t n)
-{
-	volatile uint8_t	d = 0;
-	size_t			i;
-
-	for (i = 0; i < n; i++)
-		d = (uint8_t)(d | (a[i] ^ b[i]));
-	return d == 0;
-}
-
 /* ---- create ------------------------------------------------------------------ */
 
 /* One limit: 0 means the default.  -1 after the answer. */
@@ -224,7 +212,7 @@ on_nonce(struct msg *m)
 		return;
 	ask_is(e, ASK_NONCE, m);
 	if (!e->nonce_live || n->len != sizeof(e->nonce) ||
-	    !equal(n->data, e->nonce, sizeof(e->nonce))) {
+	    !secret_equal(n->data, e->nonce, sizeof(e->nonce))) {
 		life_seal(e, "nonce", CODE_WRONG_NONCE);
 		return;
 	}

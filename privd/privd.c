@@ -19,7 +19,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -28,18 +28,6 @@ struct told {
 };
 static struct told	*told;	/* owned; NULL: to be read */
 
-/* Without a branch that depends on where they differ. */
-static int
-secret_equal(const uint8_t *a, const uint8_t *b, size_t len)
-{
-	volatile uint8_t	d = 0;
-	size_t			i;
-
-	for (i = 0; i < len; i++)
-		d |= a[i] ^ b[i];
-	return d == 0;
-}
-
 /* NULL with errno; the caller's to free. */
 static struct told *
 facts_now(void)
