@@ -213,8 +213,9 @@ proc_find(const char *where)
 	int	 proc = strcmp(where, "/proc") == 0;
 
 	for (; proc && nsecrets < N(addresses); nsecrets++) {
-		strcpy(secrets[nsecrets].b, addresses[nsecrets]);
 		secrets[nsecrets].len = strlen(addresses[nsecrets]);
+		memcpy(secrets[nsecrets].b, addresses[nsecrets],
+		    secrets[nsecrets].len);
 	}
 	while (!proc && nsecrets < N(secrets) &&
 	    fgets(line, sizeof(line), stdin) != NULL) {
