@@ -23,7 +23,6 @@
  *
  * Must never: read a byte that a daemon or a box wrote.
  */
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -41,7 +40,6 @@
 #include "maker.h"
 
 struct maker		mk = { .lock_fd = -1, .conf_fd = -1, .token_fd = -1 };
-static int		wakeup = -1;	/* SIGCHLD came */
 
 /* ---- one operation each --------------------------------------------------- */
 
@@ -260,22 +258,15 @@ serve(struct maker_req *q, int *in)
 static void
 on_sigchld(int sig)
 {
-	uint64_t	one = 1;
-	int		e = errno;
-
-	(void)sig;
-	(void)!write(wakeup, &one, sizeof(one)); /* full: it is awake */
-	errno = e;
+	(void)sig;		/* ends ppoll(2), and is blocked but for it */
 }
 
 static void
 reap(void)
 {
-	uint64_t	n;
-	pid_t		pid;
-	int		st;
+	pid_t	pid;
+	int	st;
 
-	(void)!read(wakeup, &n, sizeof(n));	/* EAGAIN: nothing new */
 	while ((pid = waitpid(-1, &st, WNOHANG)) > 0)
 		set_reaped(pid, st);
 }
@@ -297,23 +288,19 @@ static void
 loop(void)
 {
 	static struct maker_req	q;
-	struct pollfd		pfd[2] = {
-		{ .fd = MAKER_FD, .events = POLLIN },
-		{ .fd = wakeup, .events = POLLIN },
-	};
-	int			in[FDS_MAX];
+	struct pollfd		p = { .fd = MAKER_FD, .events = POLLIN };
+	int			in[FDS_MAX], ready;
+	sigset_t		none;
 	size_t			n;
 	ssize_t			r;
 
+	(void)sigemptyset(&none);
 	for (;;) {
-		if (poll(pfd, 2, -1) == -1) {
-			if (errno != EINTR)
-				fatal("poll");
-			continue;
-		}
-		if (pfd[1].revents != 0)
-			reap();
-		if (pfd[0].revents == 0)
+		if ((ready = ppoll(&p, 1, NULL, &none)) == -1 &&
+		    errno != EINTR)
+			fatal("ppoll");
+		reap();
+		if (ready != 1)
 			continue;
 		r = fds_recv(MAKER_FD, &q, sizeof(q), in, &n, 0);
 		if (r != sizeof(q))
@@ -328,8 +315,9 @@ int
 main(int argc, char *argv[])
 {
 	struct sigaction	sa = { .sa_handler = on_sigchld,
-				    .sa_flags = SA_RESTART | SA_NOCLDSTOP };
+				    .sa_flags = SA_NOCLDSTOP };
 	struct stat		st;
+	sigset_t		chld;
 
 	(void)argv;
 	log_init("maker", LOG_L_INFO, 0);
@@ -342,7 +330,10 @@ main(int argc, char *argv[])
 	(void)umask(022);	/* a box enters its v1 cgroups */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
-	if ((wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) == -1 ||
+	/* the kernel gives up the change of a limit when a signal comes */
+	(void)sigemptyset(&chld);
+	(void)sigaddset(&chld, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &chld, NULL) == -1 ||
 	    sigaction(SIGCHLD, &sa, NULL) == -1)
 		fatal("wait for children");
 	loop();

@@ -91,6 +91,7 @@ daemon_exec(enum kind kind, const int *fd, int nfds)
 {
 	char	 path[512], *argv[2] = { path, NULL }, *envp[1] = { NULL };
 	int	 high[8], exe, i;
+	sigset_t none;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", mk.conf.libexec_dir,
 	    daemon_name[kind]);		/* 255 and a few */
@@ -107,6 +108,8 @@ daemon_exec(enum kind kind, const int *fd, int nfds)
 			fatal("place descriptor %d", i);
 	(void)syscall(SYS_close_range, nfds, ~0U, CLOSE_RANGE_CLOEXEC);
 	(void)signal(SIGCHLD, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (kind == D_NETD && userns_enter() == -1)
 		fatal("enter netd's user namespace");
 	/* by descriptor: netd's uid may not be able to walk the path */

@@ -5,9 +5,14 @@
  *				default too
  *	BENCH_WORK		a directory on the same file system
  *	BENCH_SERVER_PID	privd's pid, for P13
+ *	BENCH_BOXES		the server's directory of boxes, for P7
+ *	BENCH_CGROUPS		the host's control groups, and the server's name
+ *	BENCH_CGROUP		there, for P10
+ *	BENCH_BUNDLE		a bundle for crun, which must be able to run, for P10
  *	BENCH_N			pairs (100)
  */
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include <ctype.h>
 #include <dirent.h>
@@ -322,24 +327,34 @@ row_p2(void)
 	return 0;
 }
 
-static int
-row_p8(void)
+/* Of a box's first process, from its proof; -1 after saying why. */
+static long
+host_pid(const char *id)
 {
-	struct bench_stat	a, b;
-	char			path[128];
-	const char		*v;
-	int			r;
+	char		 path[128];
+	const char	*v;
 
-	if (create(boxid, sizeof(boxid)) == -1)
-		return -1;
-	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s/proof", boxid);
+	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s/proof", id);
 	if (http_call(&h, "GET", path, NULL) != 200 ||
 	    (v = strstr(h.body, "\"hostPid\"")) == NULL ||
 	    (v = strstr(v, "\"host\":")) == NULL) {
 		fprintf(stderr, "proof has no hostPid: %s\n", h.body);
 		return -1;
 	}
-	(void)snprintf(nspid, sizeof(nspid), "%ld", strtol(v + 7, NULL, 10));
+	return strtol(v + 7, NULL, 10);
+}
+
+static int
+row_p8(void)
+{
+	struct bench_stat	a, b;
+	long			pid;
+	int			r;
+
+	if (create(boxid, sizeof(boxid)) == -1 ||
+	    (pid = host_pid(boxid)) == -1)
+		return -1;
+	(void)snprintf(nspid, sizeof(nspid), "%ld", pid);
 	r = bench_pairs(ours_exec, NULL, peer_nsenter, NULL, 5, pairs, &a, &b);
 	if (r == 0)
 		bench_row("P8", "exec /bin/true, keep-alive", &a, &b,
@@ -347,6 +362,179 @@ row_p8(void)
 	if (destroy(boxid) == -1)
 		return -1;
 	return r;
+}
+
+/* ---- create and remove, in a row ------------------------------------------ */
+
+#define CLIENTS	2
+#define EACH	10
+
+/* One client: EACH boxes, one after another; its exit status. */
+static int
+client_ours(void)
+{
+	struct http	c = h;
+	char		id[64];
+	int		i, bad = 0;
+
+	if (http_open(&h, c.host, c.token) == -1)
+		return 1;	/* a connection of its own */
+	for (i = 0; i < EACH && !bad; i++)
+		bad = create(id, sizeof(id)) == -1 || destroy(id) == -1;
+	return bad;
+}
+
+static int
+client_bwrap(void)
+{
+	int	i;
+
+	for (i = 0; i < EACH; i++)
+		if (peer_bwrap(NULL) < 0)
+			return 1;
+	return 0;
+}
+
+static double
+clients(int (*client)(void))
+{
+	double	t0 = bench_usec();
+	pid_t	pid[CLIENTS];
+	int	i, st, bad = 0;
+
+	for (i = 0; i < CLIENTS; i++)
+		if ((pid[i] = fork()) == 0)
+			_exit(client());
+	for (i = 0; i < CLIENTS; i++)
+		if (pid[i] == -1 || waitpid(pid[i], &st, 0) == -1 || st != 0)
+			bad = 1;
+	return bad ? -1 : bench_usec() - t0;
+}
+
+static double
+ours_clients(void *arg)
+{
+	(void)arg;
+	return clients(client_ours);
+}
+
+static double
+bwrap_clients(void *arg)
+{
+	(void)arg;
+	return clients(client_bwrap);
+}
+
+static int
+entries(const char *dir)
+{
+	DIR		*d = opendir(dir);
+	struct dirent	*e;
+	int		 n = 0;
+
+	while (d != NULL && (e = readdir(d)) != NULL)
+		n += e->d_name[0] != '.';
+	if (d != NULL)
+		(void)closedir(d);
+	return n;
+}
+
+static int
+row_p7(void)
+{
+	const char		*boxes = getenv("BENCH_BOXES");
+	struct bench_stat	 a, b;
+	int			 left;
+
+	if (boxes == NULL || bench_pairs(ours_clients, NULL, bwrap_clients,
+	    NULL, 1, (pairs + EACH - 1) / EACH, &a, &b) == -1)
+		return -1;
+	(void)sleep(2);		/* what the row allows */
+	if ((left = entries(boxes)) != 0) {
+		fprintf(stderr, "P7: %d trees are left after 2 s\n", left);
+		return -1;
+	}
+	bench_value("P7", "create + remove, 2 clients", "/s",
+	    CLIENTS * EACH * 1e6 / a.p50, CLIENTS * EACH * 1e6 / b.p50,
+	    "2 loops of bwrap", 1.0, 2.0);
+	return 0;
+}
+
+/* ---- removal ---------------------------------------------------------------- */
+
+/* Whether a control group of the box or its first process is left. */
+static int
+is_left(const char *id, long pid)
+{
+	static const char *const	trees[] = { "", "/unified", "/memory",
+	    "/cpu", "/pids" };
+	const char			*groups = getenv("BENCH_CGROUPS");
+	const char			*name = getenv("BENCH_CGROUP");
+	char				 path[400];
+	size_t				 i;
+
+	for (i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s%s/%s/%s", groups,
+		    trees[i], name, id);
+		if (access(path, F_OK) == 0)
+			return 1;
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%ld", pid);
+	return access(path, F_OK) == 0;
+}
+
+static double
+ours_remove(void *arg)
+{
+	char	id[64];
+	double	t0;
+	long	pid;
+
+	(void)arg;
+	if (create(id, sizeof(id)) == -1 || (pid = host_pid(id)) == -1)
+		return -1;
+	if (!is_left(id, pid)) {
+		fprintf(stderr, "P10: no group of %s is seen\n", id);
+		return -1;
+	}
+	t0 = bench_usec();
+	if (destroy(id) == -1)
+		return -1;
+	while (is_left(id, pid))
+		(void)usleep(20);	/* it is answered when both are gone */
+	t0 = bench_usec() - t0;
+	settle(id);
+	return t0;
+}
+
+static double
+crun_remove(void *arg)
+{
+	char *const	run[] = { S("crun"), S("--cgroup-manager=disabled"),
+	    S("run"), S("--detach"), S("--bundle"), S(getenv("BENCH_BUNDLE")),
+	    S("wb-bench"), NULL };
+	char *const	rm[] = { S("crun"), S("--cgroup-manager=disabled"),
+	    S("delete"), S("--force"), S("wb-bench"), NULL };
+
+	(void)arg;
+	if (peer_whole(run) < 0)
+		return -1;
+	return peer_whole(rm);
+}
+
+static int
+row_p10(void)
+{
+	struct bench_stat	a, b;
+
+	if (getenv("BENCH_BUNDLE") == NULL)
+		return 0;	/* no crun: run.sh has said so */
+	if (bench_pairs(ours_remove, NULL, crun_remove, NULL, 5, pairs, &a,
+	    &b) == -1)
+		return -1;
+	bench_row("P10", "DELETE to groups and mounts gone", &a, &b,
+	    "crun delete --force", 0.5, 0.25);
+	return 0;
 }
 
 #define IDLE	50
@@ -443,8 +631,9 @@ row_p13(void)
 }
 
 static const struct { const char *name; int (*fn)(void); } rows[] = {
-	{ "P1", row_p1 }, { "P2", row_p2 }, { "P8", row_p8 },
-	{ "P11", row_p11 }, { "P13", row_p13 },
+	{ "P1", row_p1 }, { "P2", row_p2 }, { "P7", row_p7 },
+	{ "P8", row_p8 }, { "P10", row_p10 }, { "P11", row_p11 },
+	{ "P13", row_p13 },
 };
 
 int

@@ -1,6 +1,7 @@
 /*
  * privd_box.c: privd_test, one box: made, ended, refused.
  */
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -236,6 +237,34 @@ static const struct refused {
 };
 #define NREFUSALS ((int)(sizeof(refusals) / sizeof(refusals[0])))
 
+/* Signals to the maker that come at any time: no step of it is given up. */
+START_TEST(signalled)
+{
+	struct msg	m;
+	pid_t		storm, maker;
+	char		id[27];
+	int		i;
+
+	rig_start(&r);
+	ck_assert_int_ne(maker = rig_maker(&r), 0);
+	if ((storm = fork()) == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)kill(maker, SIGCHLD);
+	}
+	for (i = 0; i < 20; i++) {
+		burst_id(id, i);
+		ck_assert_msg(rig_create(&r, id, 1, &m) == MSG_BOX_CREATED,
+		    "%s", m.body.error.detail);
+		kill_box(id);
+		purge_box(id, 1);
+	}
+	(void)kill(storm, SIGKILL);
+	(void)waitpid(storm, NULL, 0);
+	all_gone();
+}
+END_TEST
+
 START_TEST(refused)
 {
 	struct msg_box_create	c;
@@ -411,6 +440,7 @@ box_case(void)
 	tcase_add_test(t, core_limit);
 	tcase_add_test(t, idle);
 	tcase_add_test(t, burst);
+	tcase_add_test(t, signalled);
 	tcase_add_test(t, refused);
 	tcase_add_test(t, in_use);
 	tcase_add_test(t, disk_floor);
