@@ -68,7 +68,7 @@ static void
 pkt_free(struct chan *c, struct chan_pkt *p)
 {
 	STAILQ_REMOVE_HEAD(&c->out, next);
-	c->queued -= p->len;
+	c->queued -= sizeof(*p) + p->len;
 	fd_close(&p->fd);
 	free(p);
 }
@@ -101,7 +101,7 @@ chan_queue(struct chan *c, const uint8_t *data, size_t len, int fd)
 {
 	struct chan_pkt	*p;
 
-	if (c->queued + len > CHAN_MAX ||
+	if (c->queued + sizeof(*p) + len > CHAN_MAX ||
 	    (p = malloc(sizeof(*p) + len)) == NULL) {
 		fd_close(&fd);
 		errno = ENOBUFS;
@@ -110,7 +110,7 @@ chan_queue(struct chan *c, const uint8_t *data, size_t len, int fd)
 	memcpy(p->data, data, len);
 	p->len = len;
 	p->fd = fd;
-	c->queued += len;
+	c->queued += sizeof(*p) + len;
 	STAILQ_INSERT_TAIL(&c->out, p, next);
 	return 0;
 }
