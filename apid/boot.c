@@ -521,7 +521,10 @@ boot_attached(void *arg, const struct msg *m)
 	struct box		*b = o->box;
 
 	if (m->row->type == MSG_ERROR) {
-		if (m->body.error.code == CODE_BUSY && !o->attach &&
+		/* of an apid before this one, that did not come to the row */
+		if (m->body.error.code == CODE_QUARANTINED)
+			box_quarantine(b, m->body.error.detail, NULL, 0);
+		else if (m->body.error.code == CODE_BUSY && !o->attach &&
 		    ++o->tries < ATTACH_TRIES) {
 			if (event_add(&o->again, &tv) == -1)
 				fatalx("add timer: out of memory");

@@ -43,7 +43,7 @@ idle(const struct msg *m, const char *id)
 	if (e == NULL)
 		return NULL;
 	if (e->sealed)
-		to_apid_error(m->rid, CODE_QUARANTINED, "quarantined");
+		to_apid_error(m->rid, CODE_QUARANTINED, "%s", e->why);
 	else if (e->phase != PH_UP)
 		to_apid_error(m->rid, CODE_NOT_READY, "the box is not up");
 	else if (e->ask != ASK_NONE)
