@@ -75,6 +75,7 @@ owners(int proc, const struct row_facts *f, struct msg_box_facts_are *a)
 	struct stat	 st, own;
 	size_t		 i, len = 0;
 	int		 fd, user, boxs;
+	uid_t		 uid;
 
 	if (stat("/proc/self/ns/user", &own) == -1)
 		return "ns_owners";
@@ -84,6 +85,10 @@ owners(int proc, const struct row_facts *f, struct msg_box_facts_are *a)
 		user = fd == -1 ? -1 : ioctl(fd, NS_GET_USERNS);
 		fd_close(&fd);
 		if (user == -1 || fstat(user, &st) == -1)
+			st.st_ino = 0;
+		/* netd's own and the host's belong to root, a box's to its k */
+		if (i == 2 && (ioctl(user, NS_GET_OWNER_UID, &uid) == -1 ||
+		    uid == 0))
 			st.st_ino = 0;
 		fd_close(&user);
 		boxs = st.st_ino == f->ns_user;

@@ -260,22 +260,41 @@ netns_give(struct entry *e)
 	fd_close(&e->netns_fd);		/* the child then sees the end */
 }
 
-static void
+int
+life_netns(struct entry *e, int fd)
+{
+	struct stat	 st = { .st_ino = 0 };
+	struct entry	*o;
+	unsigned int	 i;
+
+	e->netns = fd;
+	if (fd != -1 && fstat(fd, &st) == -1)
+		return -1;
+	e->net_ino = st.st_ino;
+	for (i = 0; fd != -1 && (o = table_at(i)) != NULL; i++)
+		if (o != e && o->netns != -1 && o->net_ino == e->net_ino)
+			return -1;
+	return 0;
+}
+
+static int
 net_made(struct entry *e, struct msg *m)
 {
 	e->net = NET_THERE;
 	e->k = (uint32_t)m->body.net_made.k;
 	memcpy(e->ruleset, m->body.net_made.ruleset, sizeof(e->ruleset));
-	if (e->phase == PH_MAKE || e->phase == PH_START)
-		e->netns = steal_fd(&m->fd);
+	if ((e->phase == PH_MAKE || e->phase == PH_START) &&
+	    life_netns(e, steal_fd(&m->fd)) == -1)
+		return 0;
 	netns_give(e);
+	return 1;
 }
 
 /*
  * NET_MADE, NET_OPENED, OK or ERROR.  A compromised netd can answer what was
  * asked and nothing else: each request has one answer, of one type, for one
- * entry.  It may pass any netns; what it may not do with it is decided by who
- * owns it, and the facts compare the box's with this one.
+ * entry.  It may pass any netns that no box has; the maker holds its owner
+ * against root's, and the box's own against this one.
  */
 int
 life_on_net(struct msg *m)
@@ -294,7 +313,8 @@ life_on_net(struct msg *m)
 		net_refused(e, type, &m->body.error);
 	else switch (type) {
 	case MSG_NET_MAKE:
-		net_made(e, m);
+		if (!net_made(e, m))
+			return 0;
 		break;
 	case MSG_NET_OPEN:
 		memcpy(e->ruleset, m->body.net_opened.ruleset,

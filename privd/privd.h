@@ -144,6 +144,7 @@ struct entry {
 	uint64_t	 due;		/* the phase's own; 0: none */
 	char		 ruleset[65];
 	int		 netns;		/* owned */
+	ino_t		 net_ino;	/* its, while it is there */
 	int		 netns_fd;	/* owned, where the child waits for it */
 	/* boot */
 	uint8_t		 nonce[BOX_NONCE];
@@ -194,6 +195,8 @@ int		 life_on_net(struct msg *);
 void		 life_on_due(struct entry *);
 /* The set is gone, with all that it was asked and asked. */
 void		 life_set_down(void);
+/* Takes a netns for the box; -1: another box has that one. */
+int	 life_netns(struct entry *, int fd);
 /* Offers every living netns to a new netd; the number of answers due. */
 unsigned int	 life_adopt(void);
 

@@ -36,7 +36,7 @@ found(const struct maker_found *f, int *fds)
 	}
 	life_watch(e, steal_fd(&fds[MK_BOX_PID]));
 	e->phase = PH_UP;
-	e->netns = steal_fd(&fds[MK_BOX_NETNS]);
+	(void)life_netns(e, steal_fd(&fds[MK_BOX_NETNS]));
 	if (f->sealed)
 		life_seal(e, "as before", 0);
 }

@@ -14,11 +14,18 @@
 
 /* ---- breaks of the contract --------------------------------------------------- */
 
+/* With so many networks for the new netd to adopt. */
+static void
+expect_new_set_of(unsigned int adopted)
+{
+	rig_set(&r);
+	ck_assert_uint_eq(rig_go(&r), adopted);
+}
+
 static void
 expect_new_set(void)
 {
-	rig_set(&r);
-	ck_assert_uint_eq(rig_go(&r), 0);
+	expect_new_set_of(0);
 }
 
 START_TEST(hostile_answers)
@@ -158,6 +165,37 @@ START_TEST(netd_wrong_answer)
 }
 END_TEST
 
+/* One network for two boxes. */
+START_TEST(netns_twice)
+{
+	struct msg_box_create	c = { .name = "box", .rootfs = "default" };
+	struct msg_net_made	made = { .k = 1, .ruleset = "closed" };
+	struct msg		m;
+	int			fd, i;
+
+	rig_start(&r);
+	ck_assert_int_ne(fd = rig_netns(&r), -1);
+	for (i = 0; i < 2; i++) {
+		(void)str_copy(c.id, i == 0 ? ID1 : ID2, sizeof(c.id));
+		ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_CREATE,
+		    &c, -1, NULL), 0);
+		ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_MAKE);
+		ck_assert_int_eq(chan_send(&r.d[R_NETD].chan, MSG_NET_MADE,
+		    m.rid, &made, fcntl(fd, F_DUPFD_CLOEXEC, 0)), 0);
+		if (i == 0)
+			ck_assert_int_eq(rig_next(&r, R_APID, &m),
+			    MSG_BOX_CREATED);
+	}
+	(void)close(fd);
+	expect_new_set_of(1);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+	kill_box(ID2);
+	purge_box(ID2, 0);
+	all_gone();
+}
+END_TEST
+
 START_TEST(requests_do_not_mix)
 {
 	struct msg	m;
@@ -211,6 +249,7 @@ hostile_case(void)
 	tcase_add_test(t, nothing_to_pass);
 	tcase_add_test(t, netd_silent);
 	tcase_add_test(t, netd_wrong_answer);
+	tcase_add_test(t, netns_twice);
 	tcase_add_test(t, requests_do_not_mix);
 	return t;
 }

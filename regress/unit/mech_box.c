@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sha256.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@
 
 char			state[64], cgname[32];
 struct server_conf	conf;
+uid_t			netns_owner = 4711;
 
 /* ---- small helpers ---------------------------------------------------- */
 
@@ -66,12 +68,26 @@ reap(int pidfd)
 int
 netns_new(void)
 {
-	int	 self = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), fd;
+	char	 path[64];
+	int	 p[2], fd;
+	pid_t	 pid;
 
-	ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
-	fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	ck_assert_int_eq(setns(self, CLONE_NEWNET), 0);
-	(void)close(self);
+	ck_assert_int_eq(pipe(p), 0);
+	if ((pid = fork()) == 0) {
+		if (setresuid(0, netns_owner, 0) == -1 ||
+		    unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1 ||
+		    write(p[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			(void)pause();
+	}
+	ck_assert_int_eq(read(p[0], path, 1), 1);
+	(void)snprintf(path, sizeof(path), "/proc/%ld/ns/net", (long)pid);
+	ck_assert_int_ne(fd = open(path, O_RDONLY | O_CLOEXEC), -1);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	(void)close(p[0]);
+	(void)close(p[1]);
 	return fd;
 }
 

@@ -14,6 +14,7 @@
 
 extern char		 state[64], cgname[32];
 extern struct server_conf conf;
+extern uid_t		 netns_owner;
 
 /* One box of a test. */
 struct tbox {
@@ -30,6 +31,7 @@ void	sh(const char *, ...) __attribute__((format(printf, 1, 2)));
 /* Until fd is ready; the test's own timeout is the only clock. */
 void	wait_fd(int fd, short events);
 void	reap(int pidfd);
+/* In a user namespace that netns_owner made, as netd does it. */
 int	netns_new(void);
 /* First uid of a range of the pool. */
 uint32_t slot_uid(unsigned int slot);

@@ -76,7 +76,7 @@ START_TEST(test_facts)
 		ck_assert_str_eq(host.verdict, "filter");
 		b.ask.filter = filter_hash();
 	}
-	ck_assert_str_eq(host.ns_owners, "mnt:box pid:host net:host ipc:host "
+	ck_assert_str_eq(host.ns_owners, "mnt:box pid:host net:other ipc:host "
 	    "uts:host cgroup:host");
 	/* It was stopped for a moment, and goes on. */
 	ck_assert_str_eq(ask(&b, "ping"), "pong");
@@ -84,6 +84,14 @@ START_TEST(test_facts)
 	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, 1, mounts,
 	    &host), 0);
 	ck_assert_str_eq(host.verdict, "uid_map");
+	box_down(&b);
+	/* A network of root's: netd's own, or one of the host's. */
+	netns_owner = 0;
+	box_up(&b, 3);
+	netns_owner = 4711;
+	ck_assert_int_eq(box_facts(&b.ask, b.run.pidfd, b.netns, 1, mounts,
+	    &host), 0);
+	ck_assert_str_eq(host.verdict, "ns_owners");
 	box_down(&b);
 }
 END_TEST
