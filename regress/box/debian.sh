@@ -50,7 +50,7 @@ prog "B53 groupadd, useradd" "uid=1234(eve) gid=2345(club) groups=2345(club)" "g
 prog "B53 chpasswd" "P" "echo eve:secret | chpasswd && passwd -S eve | cut -d ' ' -f 2"
 prog "B53 usermod, userdel" "gone" "usermod -aG club agent && userdel -r eve && getent passwd eve || echo gone"
 prog "B53 su" "agent /home/agent" "su - agent -c 'echo \$(id -un) \$HOME'"
-prog "B53 cron's and sshd's programs start" "OpenSSH" "mkdir -p /run/sshd; ssh-keygen -A >/dev/null; /usr/sbin/sshd -p 2222 && exec 3<>/dev/tcp/127.0.0.1/2222 && head -c 11 <&3 | cut -c 5-11 | sed 's/.*/OpenSSH/'"
+prog "B53 cron's and sshd's programs start" "OpenSSH" "mkdir -p /run/sshd; ssh-keygen -A >/dev/null; /usr/sbin/sshd -p 2222; for i in \$(seq 100); do (: <>/dev/tcp/127.0.0.1/2222) 2>/dev/null && break; sleep 0.1; done; exec 3<>/dev/tcp/127.0.0.1/2222 && head -c 11 <&3 | cut -c 5-11 | sed 's/.*/OpenSSH/'"
 
 # ---- shells and languages
 prog "bash: jobs, pipes, process substitution" "3 done" "set -m; sleep 0.1 & wait; diff <(seq 3) <(seq 3) && echo \$(seq 3 | tail -n 1) done"
