@@ -55,7 +55,7 @@ script() {	# name command...
 # Automake's summary of `make check'.
 suite() {	# name build-directory [TESTS=...]
 	t0=$(date +%s)
-	make -s -C "$2" check "${3-WB_ALL=}" >"$work/$1.log" 2>&1
+	make -s -j2 -C "$2" check "${3-WB_ALL=}" >"$work/$1.log" 2>&1
 	r=$?
 	p=$(awk '/^# PASS:/ { n += $3 } END { print n + 0 }' "$work/$1.log")
 	f=$(awk '/^# (FAIL|ERROR|XPASS):/ { n += $3 } END { print n + 0 }' "$work/$1.log")

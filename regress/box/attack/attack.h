@@ -60,6 +60,7 @@ void	fs_nodes(void);
 void	fs_gain(const char *file);
 void	fs_swap(const char *link);
 void	fs_tree(const char *dir);
+void	fs_many(int n);
 /* net.c, sock.c */
 void	net_reach(int port);
 void	net_abstract(const char *name);

@@ -51,6 +51,29 @@ fs_tree(const char *dir)
 	check(i == 5000, "a tree of %d levels", i);
 }
 
+/* n entries of one directory, with names as bad as they can be. */
+void
+fs_many(int n)
+{
+	char	name[256];
+	int	i;
+
+	if (mkdir("many", 0700) == -1 || chdir("many") == -1) {
+		check(0, "many: %s", strerror(errno));
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		memset(name, i & 1 ? '\n' : 0xff, 255);
+		snprintf(name, sizeof(name), "%c%d", i & 1 ? '\n' : 0xff, i);
+		if (i % 16 == 0) {	/* some as long as they can be */
+			name[strlen(name)] = i & 1 ? '\n' : 0xff;
+			name[255] = '\0';
+		}
+		if (mknod(name, S_IFREG, 0) == -1)
+			break;
+	}
+	check(i == n, "%d entries of one directory", i);
+}
 
 /* ---- nodes ------------------------------------------------------------- */
 

@@ -131,6 +131,7 @@ static const struct word {
 	{ "gain", NULL, NULL, fs_gain },
 	{ "swap", NULL, NULL, fs_swap },
 	{ "tree", NULL, NULL, fs_tree },
+	{ "many", NULL, fs_many, NULL },
 	/* interfaces, sockets of the host, descriptors out, buffers */
 	{ "net", NULL, net_reach, NULL },
 	{ "abstract", NULL, NULL, net_abstract },
