@@ -55,7 +55,10 @@ const char	*confine_error(void);
  */
 int		 confine_root_empty(const struct confine *);
 int		 confine_root_dir(const struct confine *);
-/* No file but beneath landlock_but, no TCP port. */
+/*
+ * No file but beneath landlock_but, no TCP port; no signal to and no abstract
+ * socket of who is not in the same fence (Linux 6.12).
+ */
 int		 confine_landlock(const struct confine *);
 
 /* Loads a filter into the calling process, which has no_new_privs; errno. */

@@ -1,5 +1,6 @@
 /*
- * confine_landlock.c: no file, no TCP port; the second fence behind the root.
+ * confine_landlock.c: no file, no TCP port, no signal and no abstract socket of
+ * others; the second fence behind the root.
  */
 #include <sys/syscall.h>
 
@@ -49,8 +50,8 @@ landlock_but(int ruleset, int fd, uint64_t access)
 int
 confine_landlock(const struct confine *c)
 {
-	/* handled_access_fs, handled_access_net (ABI 4) */
-	uint64_t	attr[2] = { 0, 0 };
+	/* handled_access_fs, handled_access_net (ABI 4), scoped (ABI 6) */
+	uint64_t	attr[3] = { 0, 0, 0 };
 	auto_close int	fd = -1;
 	size_t		i;
 	long		abi;
@@ -62,8 +63,10 @@ confine_landlock(const struct confine *c)
 	attr[0] = landlock_fs((int)abi);
 	if (abi >= 4)
 		attr[1] = 3;			/* bind and connect TCP */
+	if (abi >= 6)
+		attr[2] = 3;			/* abstract sockets, signals */
 	fd = (int)syscall(SYS_landlock_create_ruleset, attr,
-	    abi >= 4 ? sizeof(attr) : sizeof(attr[0]), 0);
+	    (abi >= 6 ? 3 : abi >= 4 ? 2 : 1) * sizeof(attr[0]), 0);
 	if (fd == -1)
 		return confine_fail("Landlock ruleset");
 	for (i = 0; i < c->nlandlock_but; i++)

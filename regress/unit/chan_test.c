@@ -188,6 +188,18 @@ START_TEST(queue)
 }
 END_TEST
 
+/* What small packets take beside their bytes is bounded, too. */
+START_TEST(queue_of_small)
+{
+	unsigned int	n = 0;
+
+	while (chan_ok(&c, 1) == 0)
+		ck_assert_uint_lt(++n, CHAN_MAX / 24);
+	ck_assert_int_eq(errno, ENOBUFS);
+	ck_assert_uint_gt(n, 1000);
+}
+END_TEST
+
 /* A body or a descriptor that the table forbids never leaves. */
 START_TEST(own_faults)
 {
@@ -222,6 +234,7 @@ main(void)
 	tcase_add_test(t, garbage);
 	tcase_add_test(t, gone);
 	tcase_add_test(t, queue);
+	tcase_add_test(t, queue_of_small);
 	tcase_add_test(t, own_faults);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);

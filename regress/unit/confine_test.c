@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <check.h>
@@ -525,11 +526,129 @@ START_TEST(by_the_kernel)
 }
 END_TEST
 
+/* ---- Landlock ------------------------------------------------------------- */
+
+static int	dir = -1, abstract = -1;
+static pid_t	parent;
+
+static int
+by_descriptor(void)
+{
+	return openat(dir, "confine_test", O_RDONLY);
+}
+
+static int
+by_name(void)
+{
+	return open("/proc/self/status", O_RDONLY);
+}
+
+static int
+by_making(void)
+{
+	return mkdirat(dir, "confine_test.dir", 0700);
+}
+
+static int
+by_port(void)
+{
+	struct sockaddr_in	a = { .sin_family = AF_INET,
+	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int			fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	return bind(fd, (struct sockaddr *)&a, sizeof(a));
+}
+
+static int
+by_connect(void)
+{
+	struct sockaddr_in	a = { .sin_family = AF_INET,
+	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(9) };
+	int			fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	/* nobody listens: ECONNREFUSED is what may be told */
+	return connect(fd, (struct sockaddr *)&a, sizeof(a)) == -1 &&
+	    errno != ECONNREFUSED ? -1 : 0;
+}
+
+static struct sockaddr_un
+abstract_name(void)
+{
+	struct sockaddr_un	a = { .sun_family = AF_UNIX };
+
+	(void)snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1,
+	    "confine_test-%ld", (long)parent);
+	return a;
+}
+
+static int
+by_abstract(void)
+{
+	struct sockaddr_un	a = abstract_name();
+	int			fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	return connect(fd, (struct sockaddr *)&a, sizeof(a));
+}
+
+static int
+by_signal(void)
+{
+	return kill(parent, 0);
+}
+
+static const struct reach {
+	int	(*fn)(void);
+	int	 error, abi;
+} reaches[] = {
+	{ by_descriptor, EACCES, 1 }, { by_name, EACCES, 1 },
+	{ by_making, EACCES, 1 }, { by_port, EACCES, 4 },
+	{ by_connect, EACCES, 4 }, { by_abstract, EPERM, 6 },
+	{ by_signal, EPERM, 6 },
+};
+
+/* Works before the fence and is refused behind it. */
+START_TEST(landlock)
+{
+	const struct reach	*y = &reaches[_i];
+	const struct confine	 c = { .landlock = confine_landlock };
+	struct sockaddr_un	 a;
+	long			 abi;
+	pid_t			 pid;
+	int			 st;
+
+	abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
+	if (abi < y->abi)
+		return;		/* the kernel has none of it */
+	parent = getpid();
+	ck_assert_int_ne(dir = open(WB_TOP_BUILDDIR "/regress", O_PATH |
+	    O_DIRECTORY), -1);
+	a = abstract_name();
+	ck_assert_int_ne(abstract = socket(AF_UNIX, SOCK_STREAM, 0), -1);
+	ck_assert_int_eq(bind(abstract, (struct sockaddr *)&a, sizeof(a)), 0);
+	ck_assert_int_eq(listen(abstract, 1), 0);
+	if ((pid = fork()) == 0) {
+		if (y->fn() == -1)
+			_exit(100);	/* the control */
+		(void)unlinkat(dir, "confine_test.dir", AT_REMOVEDIR);
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
+		    confine_landlock(&c) == -1)
+			_exit(101);
+		_exit(y->fn() == -1 ? errno : 0);
+	}
+	ck_assert_int_eq(waitpid(pid, &st, 0), pid);
+	(void)close(dir);
+	(void)close(abstract);
+	ck_assert(WIFEXITED(st));
+	ck_assert_int_eq(WEXITSTATUS(st), y->error);
+}
+END_TEST
+
 int
 main(void)
 {
 	Suite	*s = suite_create("confine");
 	TCase	*t = tcase_create("filters");
+	TCase	*l = tcase_create("landlock");
 	SRunner	*r;
 	int	 failed;
 
@@ -540,6 +659,8 @@ main(void)
 	tcase_add_loop_test(t, built_in, 0, (int)COUNT(tables));
 	tcase_add_loop_test(t, by_the_kernel, 0, (int)COUNT(tries));
 	suite_add_tcase(s, t);
+	tcase_add_loop_test(l, landlock, 0, (int)COUNT(reaches));
+	suite_add_tcase(s, l);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
 	failed = srunner_ntests_failed(r);
