@@ -626,6 +626,7 @@ setup_rows(void)
 	world_row(&w, "lie-1", BOX_READY, 2);
 	world_row(&w, "garbage-1", BOX_READY, 2);
 	world_row(&w, "rows-1", BOX_READY, 2);
+	world_row(&w, "sealed-1", BOX_READY, 2);
 	world_row(&w, "good-8", BOX_NSTATES, 2);
 	world_start(&w);
 }
@@ -653,10 +654,12 @@ START_TEST(reconciled)
 	await("lie-1", "\"state\":\"QUARANTINED\"");
 	await("garbage-1", "\"state\":\"QUARANTINED\"");
 	await("rows-1", "\"state\":\"QUARANTINED\"");
+	await("sealed-1", "\"state\":\"QUARANTINED\","
+	    "\"stateReason\":\"nonce\"");
 	await_true(strays_gone);
 	ck_assert_int_eq((int)w.s->events[EVENT_RECONCILE_DONE], 1);
 	ck_assert_int_eq((int)w.s->attached, 2);	/* rows-1 lies later */
-	ck_assert_int_eq((int)w.s->quarantined, 3);
+	ck_assert_int_eq((int)w.s->quarantined, 4);
 	ck_assert_int_eq((int)w.s->absent, 3);
 	ck_assert_int_eq(on("POST", "good-1", "/exec",
 	    "{\"argv\":[\"x\"]}", NULL), 200);

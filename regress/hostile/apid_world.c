@@ -191,7 +191,11 @@ privd_box(const struct msg *m, struct world_box *b)
 		(void)chan_send(&w.privd, MSG_BOX_CREATED, m->rid, &c, -1);
 		return;
 	case MSG_BOX_ATTACH:
-		privd_attach(m, b);
+		if (act == ACT_SEALED)
+			(void)chan_error(&w.privd, m->rid, CODE_QUARANTINED,
+			    "nonce");
+		else
+			privd_attach(m, b);
 		return;
 	case MSG_BOX_NONCE:
 		if (b->nonced || m->body.box_nonce.nonce.len != 32 ||

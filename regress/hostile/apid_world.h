@@ -52,6 +52,7 @@
 	A(ROWS, "rows")			/* sessions that are no rows */ \
 	A(SILENT, "silent")		/* never ends a session */ \
 	A(BIG, "big")			/* 3 MiB of output */ \
+	A(SEALED, "sealed")		/* privd holds it quarantined */ \
 	A(MAKE_FAILS, "make-fails")	/* privd cannot make it */ \
 	A(FACTS_FIRST, "facts-first")	/* privd: facts before it has opened */ \
 	A(NO_ROOTFS, "no-rootfs")	/* privd does not know the rootfs */ \
