@@ -53,4 +53,11 @@ for p in privd maker; do
 	libs=$(readelf -d "$WB_BUILD/$p/$p" | grep -E 'libssl|libcrypto|liblmdb|libevent|libseccomp')
 	[ -z "$libs" ] && ok "$p links no OpenSSL, LMDB, libevent or libseccomp" || no "$p links $libs"
 done
+
+# The long lane runs them; that they still say what the code says is seen here.
+stale=
+for m in "$top"/regress/mutants/*.patch; do
+	(cd "$top" && patch --dry-run -s -f -p1 <"$m" >/dev/null 2>&1) || stale="$stale ${m##*/}"
+done
+[ -z "$stale" ] && ok "every mutant applies" || no "mutants that do not apply:$stale"
 exit $bad
