@@ -43,14 +43,28 @@ boxes() {
 	done
 }
 
+# Their names are the server's to tell: with the caller's key or the first one,
+# where the caller says, by the socket, or where it listens by default.
+names() {
+	for t in "${WORKBOX_TOKEN-}" "$(cat "$etc/token" 2>/dev/null)"; do
+		for s in "${WORKBOX_SERVER-}" "unix:$run/api.sock" http://127.0.0.1:8787; do
+			[ -n "$t" ] && [ -n "$s" ] || continue
+			WORKBOX_TOKEN=$t WORKBOX_SERVER=$s "$prefix/bin/workbox" sandbox list 2>/dev/null && return 0
+		done
+	done
+	return 1
+}
+
 if [ "$mode" = uninstall ]; then
 	ids=$(boxes)
 	if [ -n "$ids" ]; then
 		say "boxes exist:" >&2
-		names=$("$prefix/bin/workbox" sandbox list --server "unix:$run/api.sock" --token-file "$etc/token" 2>/dev/null ||
-		    WORKBOX_TOKEN=$(cat "$etc/token" 2>/dev/null) "$prefix/bin/workbox" sandbox list 2>/dev/null) &&
-		    printf '%s\n' "$names" >&2 || printf '%s\n' "$ids" >&2
-		die "remove them first (workbox sandbox rm NAME), then uninstall"
+		if names >"$work/names"; then
+			cat "$work/names" >&2
+			die "remove them first (workbox sandbox rm NAME), then uninstall"
+		fi
+		printf '%s\n' "$ids" >&2
+		die "remove them first (workbox serve, workbox sandbox rm ID), then uninstall"
 	fi
 	if [ -e "$lib/lock" ] && ! flock -n "$lib/lock" true 2>/dev/null; then
 		die "a server runs on $lib: end it first"

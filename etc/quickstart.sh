@@ -19,16 +19,16 @@ need_root
 prefix=${PREFIX:-$top/build/inst}
 work=$top/build/quickstart
 state=$work/state
-# Neither the cgroup nor the uids of a server that is installed for good, nor
-# of the quickstart of another checkout.
+# Neither the cgroup nor the uids of a server that is installed for good, nor,
+# as far as 256 ranges of 64 boxes go, of the quickstart of another checkout.
 mine=$(printf %s "$top" | cksum | cut -d ' ' -f 1)
 cgroup=workbox-quickstart-$mine
-uids=$((536870912 + mine % 16 * 67108864))
+uids=$((536870912 + mine % 256 * 4194304))
 wb=$prefix/bin/workbox
 pkg_new= users_new= serve_pid=
 mkdir -p "$work"
-if [ -S "$state/run/api.sock" ] && WORKBOX_TOKEN=x "$wb" --server "unix:$state/run/api.sock" version >/dev/null 2>&1; then
-	die "the server of an earlier --keep is still up: end it first (kill $(cat "$work/pid" 2>/dev/null))"
+if [ -e "$state/lock" ] && ! flock -n "$state/lock" true 2>/dev/null; then
+	die "the server of an earlier --keep is still up: end it first (kill $(cat "$state/lock"))"
 fi
 
 cleanup() {
@@ -71,6 +71,7 @@ socket = "$state/run/api.sock"
 listen = {"127.0.0.1:$port"}
 net-uid-base = $uids
 uid-base = $((uids + 65536))
+max-boxes = 60
 END
 WORKBOX_TOKEN=$(new_token)
 WORKBOX_SERVER=http://127.0.0.1:$port
@@ -78,7 +79,6 @@ export WORKBOX_TOKEN WORKBOX_SERVER
 : >"$work/serve.log"
 printf '\n$ %s\n' "workbox serve --config $work/workbox.conf &"
 start_serve "$wb" --config "$work/workbox.conf"
-echo "$serve_pid" >"$work/pid"
 
 if [ -n "$keep" ]; then
 	say

@@ -313,8 +313,8 @@ chan_end(enum daemon_kind k)
 }
 
 /* Out by exit(): the last step of a stop. */
-static void
-leave(void)
+static void __attribute__((noreturn))
+leave(int status)
 {
 	static struct maker_req	 q = { .op = MK_LEAVE,
 					    .n = TABLE_MAX };
@@ -327,7 +327,7 @@ leave(void)
 		(void)maker_answer(&a, &fds, 1);
 	while (a->op != MK_LEAVE);
 	log_info("stopped");
-	exit(0);
+	exit(status);
 }
 
 /* All have ended: again, after a while, or not at all. */
@@ -338,12 +338,14 @@ set_ended(void)
 	unsigned int	i, n = 0;
 
 	if (srv.stopping)
-		leave();
+		leave(0);
 	for (i = 0; i < 1000; i++)
 		n += set.faults[i] != 0 && set.faults[i] + WINDOW_MS > now;
-	if (n > srv.conf->restart_limit)
-		fatalx("%u faults within a minute: giving up; boxes run on",
-		    n);
+	if (n > srv.conf->restart_limit) {
+		log_warnx("%u faults within a minute: giving up; %u boxes "
+		    "run on", n, table_up());
+		leave(1);
+	}
 	wait = n > 6 ? BACKOFF_MAX_MS : BACKOFF_MS << (n > 0 ? n - 1 : 0);
 	set.state = SET_WAIT;
 	set.due = now + wait;
@@ -414,7 +416,7 @@ stop_next(void)
 	static int			recorded;
 
 	if (set_gone())
-		leave();
+		leave(0);
 	if (set.d[D_APID].pidfd != -1)
 		return;
 	if (set.d[D_STORED].pidfd != -1 && !recorded) {
@@ -449,7 +451,7 @@ set_stop(void)
 		    n == 1 ? "box keeps" : "boxes keep",
 		    n == 1 ? "it" : "them", n == 1 ? "it" : "them");
 	if (set.state == SET_WAIT)
-		leave();
+		leave(0);
 	if (set.state == SET_RUN) {
 		set.state = SET_STOP;
 		set.due = mono_ms() + APID_STOP_MS;

@@ -215,14 +215,16 @@ take_state(const struct conf *c)
 	struct stat	 st;
 	int		 rc;
 
-	if (mkdir(dir, 0755) == -1 && errno != EEXIST)
-		return fail_errno("state directory %s", dir);
+	/* none is made here: a path that was misspelled shall leave nothing */
 	state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (state == -1 || fstat(state, &st) == -1)
 		return fail_errno("state directory %s", dir);
 	if (st.st_uid != 0 || (st.st_mode & 022) != 0)
 		return fail("state directory %s: expected a directory that "
 		    "only root can write", dir);
+	if (faccessat(state, "runtime/SHA256SUMS", F_OK, 0) == -1)
+		return fail_errno("runtime in %s (`workbox runtime install' "
+		    "puts it there)", dir);
 	if ((rc = make_dir(state, "sandboxes", 0700, 0, 0)) != 0 ||
 	    (rc = make_dir(state, "rootfs", 0755, 0, 0)) != 0 ||
 	    (rc = make_dir(state, "db", 0700, c->uid_stored,

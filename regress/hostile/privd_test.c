@@ -259,7 +259,9 @@ START_TEST(gives_up)
 		fd_close(&r.d[R_APID].sock);
 	}
 	ck_assert_int_eq(WEXITSTATUS(rig_wait(&r)), 1);
-	ck_assert(rig_logged(&r, "giving up"));
+	ck_assert(rig_logged(&r, "giving up; 0 boxes run on"));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/unified/%s", r.cgroup));
+	ck_assert(!rig_file(&r, "/sys/fs/cgroup/%s", r.cgroup));
 }
 END_TEST
 
