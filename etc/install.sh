@@ -47,7 +47,7 @@ boxes() {
 # where the caller says, by the socket, or where it listens by default.
 names() {
 	for t in "${WORKBOX_TOKEN-}" "$(cat "$etc/token" 2>/dev/null)"; do
-		for s in "${WORKBOX_SERVER-}" "unix:$run/api.sock" http://127.0.0.1:8787; do
+		for s in "${WORKBOX_SERVER-}" "unix:$run/api.sock" http://127.0.0.1:8790; do
 			[ -n "$t" ] && [ -n "$s" ] || continue
 			WORKBOX_TOKEN=$t WORKBOX_SERVER=$s "$prefix/bin/workbox" sandbox list 2>/dev/null && return 0
 		done
