@@ -99,16 +99,19 @@ static int
 read_ca(const struct args *a, char **ret, size_t *ret_len)
 {
 	const char	*file = args_get(a, "ca");
+	auto_free char	*text = NULL;
+	size_t		 len;
 
 	*ret = NULL;
 	if (file == NULL)
 		return 0;
-	if ((*ret = text_file(file, CA_MAX, ret_len)) == NULL)
+	if ((text = text_file(file, CA_MAX, &len)) == NULL)
 		return fail_errno("--ca %s", file);
-	if (strstr(*ret, "-----BEGIN CERTIFICATE-----") != NULL)
-		return 0;
-	free(*ret);
-	return fail("--ca %s: expected certificates in PEM", file);
+	if (strstr(text, "-----BEGIN CERTIFICATE-----") == NULL)
+		return fail("--ca %s: expected certificates in PEM", file);
+	*ret = steal_ptr(&text);
+	*ret_len = len;
+	return 0;
 }
 
 /* ---- minimal ----------------------------------------------------------- */

@@ -199,6 +199,11 @@ is "no default is left" "$(readlink "$S/rootfs/default")" ''
 is "which is told, with what sets one" "$(cat "$work/rm")" "workbox rootfs rm: there is no default any more: workbox rootfs default NAME --state $S sets one, and so does the next build"
 like "doctor's cure says where" "$("$WB_BIN" doctor --state "$S" --config "$work/workbox.conf")" "cure: workbox rootfs build minimal --config $work/workbox.conf --state $S, or workbox rootfs default NAME --config $work/workbox.conf --state $S"
 is "nothing half-built is left" "$(ls -A "$S/rootfs")" minimal
+for kind in minimal debian; do
+	no "certificates that are none, $kind" 125 "$WB_BIN" rootfs build $kind --name ca --ca /etc/passwd --state "$S"
+	is "are told once" "$out" "workbox rootfs build: --ca /etc/passwd: expected certificates in PEM"
+done
+is "and leave nothing" "$(ls -A "$S/rootfs")" minimal
 mkdir "$S/rootfs/.build-deadbeef"
 ok "default" "$WB_BIN" rootfs default minimal --state "$S"
 ok "a build" "$WB_BIN" rootfs build minimal --name more --state "$S"
