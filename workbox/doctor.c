@@ -50,6 +50,7 @@ static void	check_dumpable(const struct conf *, struct finding *);
 static void	check_pid_max(const struct conf *, struct finding *);
 static void	check_file_max(const struct conf *, struct finding *);
 static void	check_memory(const struct conf *, struct finding *);
+static void	check_state(const struct conf *, struct finding *);
 static void	check_disk(const struct conf *, struct finding *);
 static void	check_runtime(const struct conf *, struct finding *);
 static void	check_rootfs(const struct conf *, struct finding *);
@@ -75,6 +76,7 @@ static const struct {
 	{ "pid-max", check_pid_max },
 	{ "file-max", check_file_max },
 	{ "memory", check_memory },
+	{ "state", check_state },
 	{ "disk", check_disk },
 	{ "runtime", check_runtime },
 	{ "rootfs", check_rootfs },
@@ -297,6 +299,32 @@ check_memory(const struct conf *c, struct finding *f)
 		finding_set(f, V_OK, "", "%" PRIu64 " MiB free", kib / 1024);
 }
 
+/* With serve's own eyes. */
+static void
+check_state(const struct conf *c, struct finding *f)
+{
+	auto_free char	*install = xasprintf("workbox runtime install%s",
+	    given);
+	auto_free char	*own = xasprintf("chown root %s && chmod go-w %s",
+	    c->state_dir, c->state_dir);
+	auto_close int	 fd = open(c->state_dir, O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC);
+	int		 safe = fd == -1 ? -1 : state_safe(fd);
+
+	if (safe == 1)
+		finding_set(f, V_OK, "", "only root can write %s",
+		    c->state_dir);
+	else if (safe == 0)
+		finding_set(f, V_FAIL, own, "%s: expected a directory that "
+		    "only root can write", c->state_dir);
+	else if (errno == ENOENT)
+		finding_set(f, V_WARN, install, "%s is not there",
+		    c->state_dir);
+	else
+		finding_set(f, V_FAIL, "give another directory with --state "
+		    "or state-dir", "%s: %s", c->state_dir, strerror(errno));
+}
+
 static void
 check_disk(const struct conf *c, struct finding *f)
 {
@@ -342,7 +370,7 @@ check_rootfs(const struct conf *c, struct finding *f)
 {
 	auto_free char	*cure = xasprintf("workbox rootfs build minimal%s, or "
 	    "workbox rootfs default NAME%s where there is one", given, given);
-	auto_close int	 dir = state_dir(c, "rootfs", 0755, 0);
+	auto_close int	 dir = state_dir(c, "rootfs");
 	char		 name[64];
 	struct stat	 st;
 	ssize_t		 n;

@@ -82,8 +82,15 @@ int	tree_copy(int from, int dirfd, const char *name, mode_t);
 int	tree_place(int dirfd, const char *tmp, const char *name);
 /* 1: a static ELF program; 0: another file; -1: errno. */
 int	tree_static(int fd);
-/* The state directory's part, made when mk is 1.  A descriptor or -1. */
-int	state_dir(const struct conf *, const char *part, mode_t, int mk);
+/* Whether only root can write the directory: 1, 0, or -1 with errno. */
+int	state_safe(int fd);
+/*
+ * The state directory, made where it is missing; one that others can write
+ * is refused.  0, or fail()'s code.
+ */
+int	state_take(const char *dir, int *ret_fd);
+/* A part of the state directory.  A descriptor or -1. */
+int	state_dir(const struct conf *, const char *part);
 
 /* ---- runtime.c --------------------------------------------------------- */
 

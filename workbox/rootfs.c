@@ -164,7 +164,7 @@ build_main(const struct args *a)
 	static struct conf	 c;
 	const char		*kind = a->operand[0];
 	const char		*name = args_get(a, "name");
-	auto_close int		 dir = -1, fd = -1;
+	auto_close int		 state = -1, dir = -1, fd = -1;
 	char			 tmp[24];
 	int			 rc, debian = strcmp(kind, "debian") == 0;
 
@@ -177,7 +177,10 @@ build_main(const struct args *a)
 		return rc;
 	if (geteuid() != 0)
 		return fail("expected to be run as root");
-	if ((dir = state_dir(&c, "rootfs", 0755, 1)) == -1)
+	if ((rc = state_take(c.state_dir, &state)) != 0)
+		return rc;
+	if ((tree_dir(state, "rootfs", 0755) == -1 && errno != EEXIST) ||
+	    (dir = state_dir(&c, "rootfs")) == -1)
 		return fail_errno("%s/rootfs", c.state_dir);
 	tree_sweep(dir);
 	if (is_there(dir, name))
@@ -301,7 +304,7 @@ list_main(const struct args *a)
 
 	if ((rc = config_load(a, &c)) != 0)
 		return rc;
-	if ((dir = state_dir(&c, "rootfs", 0755, 0)) == -1 &&
+	if ((dir = state_dir(&c, "rootfs")) == -1 &&
 	    errno != ENOENT)
 		return fail_errno("%s/rootfs", c.state_dir);
 	items = collect(dir);
@@ -324,7 +327,7 @@ default_main(const struct args *a)
 
 	if ((rc = check_name(name)) != 0 || (rc = config_load(a, &c)) != 0)
 		return rc;
-	if ((dir = state_dir(&c, "rootfs", 0755, 0)) == -1)
+	if ((dir = state_dir(&c, "rootfs")) == -1)
 		return fail_errno("%s/rootfs", c.state_dir);
 	if (!is_there(dir, name))
 		return fail("there is no root file system %s", name);
@@ -340,7 +343,7 @@ default_main(const struct args *a)
 static int
 user_of(const struct conf *c, const char *rootfs, char ret[64])
 {
-	auto_close int		 dir = state_dir(c, "sandboxes", 0700, 0);
+	auto_close int		 dir = state_dir(c, "sandboxes");
 	const struct dirent	*e;
 	struct row_spec		 spec;
 	char			*path, *text;
@@ -380,7 +383,7 @@ rm_main(const struct args *a)
 
 	if ((rc = check_name(name)) != 0 || (rc = config_load(a, &c)) != 0)
 		return rc;
-	if ((dir = state_dir(&c, "rootfs", 0755, 0)) == -1)
+	if ((dir = state_dir(&c, "rootfs")) == -1)
 		return fail_errno("%s/rootfs", c.state_dir);
 	tree_sweep(dir);
 	if (!is_there(dir, name))

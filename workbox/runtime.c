@@ -104,11 +104,8 @@ install_main(const struct args *a)
 
 	if ((rc = config_load(a, &c)) != 0)
 		return rc;
-	if (mkdir(c.state_dir, 0755) == -1 && errno != EEXIST)
-		return fail_errno("state directory %s", c.state_dir);
-	dir = open(c.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir == -1)
-		return fail_errno("state directory %s", c.state_dir);
+	if ((rc = state_take(c.state_dir, &dir)) != 0)
+		return rc;
 	tree_sweep(dir);
 	if ((fd = tree_begin(dir, tmp)) == -1)
 		return fail_errno("state directory %s", c.state_dir);
@@ -141,7 +138,7 @@ runtime_check(const struct conf *c, char *why, size_t size)
 {
 	auto_free char	*path = xasprintf("%s/runtime/" SUMS, c->state_dir);
 	auto_free char	*sums = NULL;
-	auto_close int	 dir = state_dir(c, "runtime", 0, 0);
+	auto_close int	 dir = state_dir(c, "runtime");
 	char		 hex[SHA256_DIGEST_STRING_LENGTH];
 	const char	*line, *name;
 	size_t		 i, len;

@@ -212,16 +212,13 @@ take_state(const struct conf *c)
 {
 	const char	*dir = c->state_dir;
 	auto_close int	 state = -1;
-	struct stat	 st;
 	int		 rc;
 
 	/* none is made here: a path that was misspelled shall leave nothing */
-	state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (state == -1 || fstat(state, &st) == -1)
+	if (access(dir, F_OK) == -1)
 		return fail_errno("state directory %s", dir);
-	if (st.st_uid != 0 || (st.st_mode & 022) != 0)
-		return fail("state directory %s: expected a directory that "
-		    "only root can write", dir);
+	if ((rc = state_take(dir, &state)) != 0)
+		return rc;
 	if (faccessat(state, "runtime/SHA256SUMS", F_OK, 0) == -1)
 		return fail_errno("runtime in %s (`workbox runtime install' "
 		    "puts it there)", dir);

@@ -214,16 +214,40 @@ tree_static(int fd)
 }
 
 int
-state_dir(const struct conf *c, const char *part, mode_t mode, int mk)
+state_safe(int fd)
+{
+	struct stat	st;
+
+	if (fstat(fd, &st) == -1)
+		return -1;
+	return st.st_uid == 0 && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+int
+state_take(const char *dir, int *ret_fd)
+{
+	auto_close int	fd = -1;
+	int		safe;
+
+	if (mkdir(dir, 0755) == -1 && errno != EEXIST)
+		return fail_errno("state directory %s", dir);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1 || (safe = state_safe(fd)) == -1)
+		return fail_errno("state directory %s", dir);
+	if (!safe)
+		return fail("state directory %s: expected a directory that "
+		    "only root can write", dir);
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+int
+state_dir(const struct conf *c, const char *part)
 {
 	auto_close int	fd = -1;
 
-	if (mk && mkdir(c->state_dir, 0755) == -1 && errno != EEXIST)
-		return -1;
 	fd = open(c->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd == -1)
-		return -1;
-	if (mk && tree_dir(fd, part, mode) == -1 && errno != EEXIST)
 		return -1;
 	return openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);

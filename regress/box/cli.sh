@@ -241,6 +241,14 @@ is "the socket's mode" "$(stat -c %a:%u "$WB_STATE/api.sock")" 660:0
 chmod 777 "$work/second"
 no "a state directory that others may write" 125 "$WB_BIN" serve --config "$work/workbox.conf" --state "$work/second" --listen none --socket "$work/second/s"
 like "is refused" "$out" "$work/second: expected a directory that only root can write"
+for c in 'runtime install' 'rootfs build minimal'; do
+	no "by $c too" 125 "$WB_BIN" $c --state "$work/second"
+	like "with the same words" "$out" "^workbox ${c% minimal}: state directory $work/second: expected a directory that only root can write\$"
+done
+is "nothing is put there" "$(ls -A "$work/second" "$work/second/rootfs" | grep -e runtime -e minimal -e build)" ''
+no "by doctor" 1 "$WB_BIN" doctor --state "$work/second" --config "$work/workbox.conf"
+cure=$(printf '%s\n' "$out" | sed -n '/^fail state: /{n;s/^ *cure: //p;}')
+(eval "$cure") && is "whose cure makes it one" "$(stat -c %a:%u "$work/second")" 755:0
 ok "serve -n" "$WB_BIN" serve -n --config "$work/workbox.conf"
 echo 'nonsense = 1' >>"$work/workbox.conf"
 no "serve -n with a wrong word" 125 "$WB_BIN" serve -n --config "$work/workbox.conf"
