@@ -304,9 +304,10 @@ list_main(const struct args *a)
 
 	if ((rc = config_load(a, &c)) != 0)
 		return rc;
+	/* A state directory without any has none; a wrong name is a fault. */
 	if ((dir = state_dir(&c, "rootfs")) == -1 &&
-	    errno != ENOENT)
-		return fail_errno("%s/rootfs", c.state_dir);
+	    (errno != ENOENT || access(c.state_dir, F_OK) == -1))
+		return fail_errno("state directory %s", c.state_dir);
 	items = collect(dir);
 	if (args_json(a)) {
 		items = json_pack("{s:o}", "items", items);

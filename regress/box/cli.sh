@@ -187,6 +187,10 @@ no "a kind that is not there" 125 "$WB_BIN" rootfs build suse --state "$S"
 no "a name that is taken" 125 "$WB_BIN" rootfs build minimal --state "$S"
 ok "build under a name" "$WB_BIN" rootfs build minimal --name second --state "$S"
 like "the first stays the default" "$("$WB_BIN" rootfs list --state "$S")" '^minimal +yes'
+mkdir "$work/empty"
+is "a list of none is a head" "$("$WB_BIN" rootfs list --state "$work/empty")" 'NAME  DEFAULT  SYSTEM  CREATED'
+no "the list of a directory that is not there" 125 "$WB_BIN" rootfs list --state "$work/nothing"
+is "is refused by name" "$out" "workbox rootfs list: state directory $work/nothing: No such file or directory"
 ok "another default" "$WB_BIN" rootfs default second --state "$S"
 is "which is a link" "$(readlink "$S/rootfs/default")" second
 wb create --name third --network none >/dev/null
