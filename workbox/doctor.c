@@ -334,13 +334,13 @@ check_disk(const struct conf *c, struct finding *f)
 	char		*slash;
 
 	while (statvfs(path, &st) == -1) {
-		if (errno != ENOENT || (slash = strrchr(path, '/')) == NULL ||
-		    slash == path) {
-			finding_set(f, V_FAIL, "", "%s: %s", path,
+		if (errno != ENOENT || (slash = strrchr(path, '/')) == NULL) {
+			finding_set(f, V_FAIL, "give another directory with "
+			    "--state or state-dir", "%s: %s", path,
 			    strerror(errno));
 			return;
 		}
-		*slash = '\0';
+		slash[slash == path] = '\0';	/* at last "/" */
 	}
 	left = (uint64_t)st.f_bavail * st.f_frsize;
 	if (floor == 0)

@@ -218,6 +218,10 @@ is "leaves nothing but its own" "$(ls -A "$S/runtime" | tr '\n' ' ')" 'SHA256SUM
 out=$("$WB_BIN" doctor --state "$S" --config "$work/workbox.conf")
 is "doctor finds nothing to mend" "$?" 0
 like "and says what it tried" "$out" '^ok +overlay: '
+out=$("$WB_BIN" doctor --state /wb-nothing --config "$work/workbox.conf")
+like "a state directory that is to come: its disk" "$out" '^(ok  |warn|fail) disk: [0-9]+ MiB free at /;'
+is "no fault is without a cure" "$("$WB_BIN" doctor --state /dev/null/x --config "$work/workbox.conf" |
+    awk '/^(fail|warn) /{l = $0; getline; if ($1 != "cure:") print l}')" ''
 like "doctor as JSON" "$("$WB_BIN" doctor --format json --state "$S" --config "$work/workbox.conf")" '"name": "cgroup"'
 like "doctor --calls" "$("$WB_BIN" doctor --calls | tail -n 1)" '^[0-9]+ allowed, [0-9]+ EPERM'
 rm "$S/runtime/wb"
