@@ -197,8 +197,8 @@ read_token(const struct args *a, int *ret_fd)
 	} else {
 		from = file != NULL ? file : WB_TOKEN_FILE;
 		if ((token = text_file(from, 4096, &len)) == NULL)
-			return fail_errno("key: WORKBOX_TOKEN is not set and "
-			    "%s", from);
+			return fail_errno(file != NULL ? "--token-file %s" :
+			    "key: WORKBOX_TOKEN is not set and %s", from);
 		while (len > 0 && strchr("\r\n \t", token[len - 1]) != NULL)
 			token[--len] = '\0';
 	}

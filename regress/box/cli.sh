@@ -257,6 +257,8 @@ is "nothing is put there" "$(ls -A "$work/second" "$work/second/rootfs" | grep -
 no "by doctor" 1 "$WB_BIN" doctor --state "$work/second" --config "$work/workbox.conf"
 cure=$(printf '%s\n' "$out" | sed -n '/^fail state: /{n;s/^ *cure: //p;}')
 (eval "$cure") && is "whose cure makes it one" "$(stat -c %a:%u "$work/second")" 755:0
+no "a key file that is not there" 125 "$WB_BIN" serve --config "$work/workbox.conf" --token-file "$work/nothing"
+is "is all that is told" "$out" "workbox serve: --token-file $work/nothing: No such file or directory"
 ok "serve -n" "$WB_BIN" serve -n --config "$work/workbox.conf"
 echo 'nonsense = 1' >>"$work/workbox.conf"
 no "serve -n with a wrong word" 125 "$WB_BIN" serve -n --config "$work/workbox.conf"
