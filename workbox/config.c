@@ -310,6 +310,10 @@ on_value(cfg_t *cfg, cfg_opt_t *opt)
 	expects = item_expects(w->name, s);
 	if (expects == NULL && !wire_charset_ok(w->cs, s, strlen(s)))
 		expects = "printable characters";
+	if (expects == NULL && n > 1 && strcmp(w->name, "listen") == 0 &&
+	    (strcmp(s, "none") == 0 ||
+	    strcmp(cfg_opt_getnstr(opt, 0), "none") == 0))
+		expects = "none alone, or addresses";
 	if (expects == NULL && n > w->count)
 		expects = "fewer of them";
 	if (expects == NULL)

@@ -88,13 +88,16 @@ set_listen(const struct args *a, const struct conf *c, struct start *st)
 {
 	const char	*s;
 	size_t		 i = 0;
-	int		 rc = 0, given = 0;
+	int		 rc = 0, given = 0, none = 0;
 
 	while (rc == 0 && (s = args_each(a, "listen", &i)) != NULL) {
 		rc = add_addr(st, s, "--listen");
-		given = 1;
+		none |= strcmp(s, "none") == 0;
+		given++;
 	}
-	if (given)
+	if (rc == 0 && none && given > 1)
+		return fail("--listen: expected none alone, or addresses");
+	if (given > 0)
 		return rc;
 	for (i = 0; rc == 0 && i < c->listen.n; i++)
 		rc = add_addr(st, (const char *)c->listen.v[i].data, "listen");
@@ -181,6 +184,18 @@ seal_token(const char *token, size_t len, int *ret_fd)
 	return 0;
 }
 
+/* A key that every user of this host can read is no key. */
+static void
+warn_readable(const char *file)
+{
+	struct stat	st;
+
+	if (stat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (st.st_mode & (S_IROTH | S_IWOTH)) != 0)
+		note("%s: others than its owner can read or write the key: "
+		    "chmod 600 %s", file, file);
+}
+
 static int
 read_token(const struct args *a, int *ret_fd)
 {
@@ -199,6 +214,7 @@ read_token(const struct args *a, int *ret_fd)
 		if ((token = text_file(from, 4096, &len)) == NULL)
 			return fail_errno(file != NULL ? "--token-file %s" :
 			    "key: WORKBOX_TOKEN is not set and %s", from);
+		warn_readable(from);
 		while (len > 0 && strchr("\r\n \t", token[len - 1]) != NULL)
 			token[--len] = '\0';
 	}
@@ -235,14 +251,47 @@ set_ready(const struct args *a, struct start *st)
 }
 
 static int
+check_programs(const struct conf *c)
+{
+	auto_free char	*privd = xasprintf("%s/privd", c->libexec_dir);
+	auto_free char	*maker = xasprintf("%s/maker", c->libexec_dir);
+
+	if (access(privd, X_OK) == -1 || access(maker, X_OK) == -1)
+		return fail_errno("programs in %s", c->libexec_dir);
+	return 0;
+}
+
+/*
+ * -n: what serve would refuse before it opens anything.  The default key
+ * may be missing or root's: whoever checks a file need not have it.
+ */
+static int
+check_only(const struct args *a, const struct conf *c)
+{
+	const char	*env = getenv("WORKBOX_TOKEN");
+	auto_close int	 fd = -1;
+	int		 rc;
+
+	if ((rc = check_programs(c)) != 0)
+		return rc;
+	if (args_get(a, "token-file") == NULL && (env == NULL ||
+	    *env == '\0') && access(WB_TOKEN_FILE, R_OK) == -1) {
+		note("the key was not checked: %s: %s", WB_TOKEN_FILE,
+		    strerror(errno));
+		return 0;
+	}
+	return read_token(a, &fd);
+}
+
+static int
 become(const struct conf *c, struct start *st)
 {
 	auto_free char	*privd = xasprintf("%s/privd", c->libexec_dir);
 	auto_free char	*maker = xasprintf("%s/maker", c->libexec_dir);
 	int		 rc;
 
-	if (access(privd, X_OK) == -1 || access(maker, X_OK) == -1)
-		return fail_errno("programs in %s", c->libexec_dir);
+	if ((rc = check_programs(c)) != 0)
+		return rc;
 	if (strcmp(c->landlock, "none") == 0)
 		note("privd's fence is without Landlock, as the "
 		    "configuration says");
@@ -263,7 +312,7 @@ serve_main(const struct args *a)
 	    (rc = set_options(a, &c, &st)) != 0)
 		return rc;
 	if (args_get(a, "check") != NULL)
-		return 0;
+		return check_only(a, &c);
 	if (geteuid() != 0)
 		return fail("expected to be run as root");
 	if ((rc = find_users(&c, &st)) != 0 ||

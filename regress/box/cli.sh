@@ -259,7 +259,24 @@ cure=$(printf '%s\n' "$out" | sed -n '/^fail state: /{n;s/^ *cure: //p;}')
 (eval "$cure") && is "whose cure makes it one" "$(stat -c %a:%u "$work/second")" 755:0
 no "a key file that is not there" 125 "$WB_BIN" serve --config "$work/workbox.conf" --token-file "$work/nothing"
 is "is all that is told" "$out" "workbox serve: --token-file $work/nothing: No such file or directory"
-ok "serve -n" "$WB_BIN" serve -n --config "$work/workbox.conf"
+check() { "$WB_BIN" serve -n --config "$work/workbox.conf" "$@"; }
+ok "serve -n" check
+is "says nothing" "$out" ''
+: >"$work/key"
+no "serve -n with an empty key file" 125 check --token-file "$work/key"
+like "names it" "$out" "^workbox serve: $work/key: expected a key of 16 to"
+openssl rand -hex 24 >"$work/key"
+chmod 644 "$work/key"
+ok "serve -n with a key that others can read" check --token-file "$work/key"
+is "warns" "$out" "workbox serve: $work/key: others than its owner can read or write the key: chmod 600 $work/key"
+chmod 600 "$work/key"
+ok "serve -n with one that they cannot" check --token-file "$work/key"
+is "does not" "$out" ''
+no "serve -n with none and an address" 125 check --listen none --listen 127.0.0.1:1
+is "says why" "$out" "workbox serve: --listen: expected none alone, or addresses"
+(cat "$work/workbox.conf"; echo 'libexec-dir = /nonexist') >"$work/programs.conf"
+no "serve -n without programs" 125 "$WB_BIN" serve -n --config "$work/programs.conf"
+is "says where" "$out" "workbox serve: programs in /nonexist: No such file or directory"
 echo 'nonsense = 1' >>"$work/workbox.conf"
 no "serve -n with a wrong word" 125 "$WB_BIN" serve -n --config "$work/workbox.conf"
 like "tells its line" "$out" "workbox.conf:[0-9]+: .*nonsense"
