@@ -19,10 +19,12 @@ static const struct opt create_opts[] = {
 	{ "rootfs", "NAME", "root file system; the default one when left out",
 	    0, 0 },
 	{ "network", "KIND", "none", 0, 0 },
-	{ "memory", "BYTES", "limit of memory; K, M, G and T may follow", 0,
-	    0 },
-	{ "cpus", "NUMBER", "limit of processor time, in cores", 0, 0 },
-	{ "pids", "NUMBER", "limit of processes", 0, 0 },
+	{ "memory", "BYTES", "limit of memory, at least 16M; K, M, G and T "
+	    "may follow", 0, 0 },
+	{ "cpus", "NUMBER", "limit of processor time, in cores, at least "
+	    "0.01", 0, 0 },
+	{ "pids", "NUMBER", "limit of processes, at least 128; the runner "
+	    "keeps 64 of them", 0, 0 },
 	{ "label", "NAME=VALUE", "label", 0, 1 },
 	{ "env", "NAME=VALUE", "environment variable of every session", 0,
 	    1 },

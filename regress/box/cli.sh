@@ -42,6 +42,16 @@ for c in $(sed -n 's/^  \([a-z].*\)/\1/p' "$work/help" | cut -c1-20 | tr ' ' _);
 done
 is "every command has --help" "$bad" ''
 is "help names the commands" "$(grep -c '^  ' "$work/help")" "$("$WB_BIN" help | grep -c '^  ')"
+help=$("$WB_BIN" sandbox create --help)
+# What --help says is least is what the server takes, and nothing below.
+least() { printf '%s\n' "$help" | sed -n "s/.*--$1 .*at least \([0-9.]*M*\).*/\1/p"; }
+m=$(least memory) c=$(least cpus) n=$(least pids)
+ok "the least limits that --help tells: $m, $c, $n" wb create --name least --network none --no-wait --memory "$m" --cpus "$c" --pids "$n"
+wb rm --grace 0 least
+for o in "memory $((${m%M} * 1048576 - 1))" "cpus 0.009" "pids $((n - 1))"; do
+	no "less: $o" 125 wb create --name least --network none --${o% *} "${o#* }"
+	like "is told which" "$out" '^workbox sandbox create: limits\.'
+done
 like "version" "$("$WB_BIN" version)" '^server .* at http'
 
 # ---- sandboxes
