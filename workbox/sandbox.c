@@ -1,7 +1,6 @@
 /*
  * sandbox: create, inspect, list, rm, proof.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,13 +96,12 @@ const struct cmd cmd_sandbox_proof = {
 static int
 set_limits(const struct args *a, json_t *body)
 {
-	const char	*mem = args_get(a, "memory"), *end;
+	const char	*mem = args_get(a, "memory");
 	const char	*cpus = args_get(a, "cpus");
 	const char	*pids = args_get(a, "pids");
 	json_t		*limits = json_object();
 	uint64_t	 v;
 	double		 d;
-	char		*stop;
 
 	json_object_set_new(body, "limits", limits);
 	if (mem != NULL) {
@@ -114,11 +112,7 @@ set_limits(const struct args *a, json_t *body)
 		    json_integer((json_int_t)v));
 	}
 	if (cpus != NULL) {
-		errno = 0;
-		d = strtod(cpus, &stop);
-		end = stop;
-		if (errno != 0 || end == cpus || *end != '\0' || !(d > 0) ||
-		    d > 1e6)
+		if (text_decimal(cpus, 0.000001, 1e6, &d) == -1)
 			return fail("--cpus: expected a number of cores, as "
 			    "2 or 0.5, not \"%s\"", cpus);
 		json_object_set_new(limits, "cpus", json_real(d));

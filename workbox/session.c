@@ -1,7 +1,6 @@
 /*
  * session: sandbox exec, run, wait and logs.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -103,6 +102,11 @@ pairs_json(const struct args *a, const char *opt)
 		key = xmalloc((size_t)(eq - pair) + 1);
 		memcpy(key, pair, (size_t)(eq - pair));
 		key[eq - pair] = '\0';
+		if (json_object_get(all, key) != NULL) {
+			(void)fail("--%s: %s is given twice", opt, key);
+			free(key);
+			break;
+		}
 		rc = json_object_set_new(all, key, json_string(eq + 1));
 		free(key);
 		if (rc == -1) {
@@ -136,15 +140,11 @@ static int
 set_timeout(const struct args *a, json_t *body)
 {
 	const char	*s = args_get(a, "timeout");
-	char		*end;
 	double		 v;
 
 	if (s == NULL)
 		return 0;
-	errno = 0;
-	v = strtod(s, &end);
-	if (errno != 0 || end == s || *end != '\0' || !(v >= 0.001) ||
-	    v > 31536000)
+	if (text_decimal(s, 0.001, 31536000, &v) == -1)
 		return fail("--timeout: expected seconds from 0.001 to "
 		    "31536000, not \"%s\"", s);
 	json_object_set_new(body, "timeoutSeconds", json_real(v));

@@ -147,6 +147,23 @@ text_bytes(const char *s, uint64_t lo, uint64_t hi, uint64_t *ret)
 	return 0;
 }
 
+int
+text_decimal(const char *s, double lo, double hi, double *ret)
+{
+	double	 v;
+	char	*end;
+
+	/* strtod(3) takes signs, blanks, exponents, 0x2 and nan too. */
+	if (s[strspn(s, "0123456789.")] != '\0')
+		return -1;
+	errno = 0;
+	v = strtod(s, &end);
+	if (errno != 0 || end == s || *end != '\0' || v < lo || v > hi)
+		return -1;
+	*ret = v;
+	return 0;
+}
+
 /* Days since 1970-01-01 (proleptic Gregorian). */
 static int64_t
 days(int64_t y, int m, int d)

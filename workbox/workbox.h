@@ -111,6 +111,8 @@ void	 note(const char *, ...) __attribute__((format(printf, 1, 2)));
 int	 text_u64(const char *, uint64_t lo, uint64_t hi, uint64_t *ret);
 /* The same with K, M, G, T (powers of 1024), KiB ... as suffix. */
 int	 text_bytes(const char *, uint64_t lo, uint64_t hi, uint64_t *ret);
+/* 0, or -1: not digits with at most one point, within the bounds. */
+int	 text_decimal(const char *, double lo, double hi, double *ret);
 /* Seconds since 1970 of an RFC 3339 UTC time, or -1. */
 int64_t	 text_time(const char *);
 /* Local time for people into 20 bytes. */

@@ -378,6 +378,33 @@ START_TEST(problems)
 }
 END_TEST
 
+/* What is refused before anything is asked. */
+START_TEST(refused)
+{
+	static const char *const	cpus[] = { "0x2", "1e1", " 1", "+1",
+	    "nan", "inf", "1.2.3", "", ".", "0" };
+	size_t				i;
+
+	for (i = 0; i < sizeof cpus / sizeof cpus[0]; i++) {
+		with_input("", A(NULL), "sandbox", "create", "--cpus",
+		    cpus[i], NULL);
+		expect(125, "", "--cpus: expected a number of cores", NULL);
+	}
+	with_input("", A(NULL), "sandbox", "exec", "--timeout", "0x2", "b",
+	    "--", "x", NULL);
+	expect(125, "", "--timeout: expected seconds", NULL);
+	with_input("", A(JSON("201", "{}")), "sandbox", "create", "--cpus",
+	    ".5", NULL);
+	expect(0, "{}\n", "", "{\"limits\":{\"cpus\":0.5}}");
+	with_input("", A(NULL), "sandbox", "create", "--label", "a=1",
+	    "--label", "b=1", "--label", "a=2", NULL);
+	expect(125, "", "sandbox create: --label: a is given twice\n", NULL);
+	with_input("", A(NULL), "sandbox", "exec", "--env", "A=1", "--env",
+	    "A=1", "b", "--", "x", NULL);
+	expect(125, "", "sandbox exec: --env: A is given twice\n", NULL);
+}
+END_TEST
+
 /* The key goes nowhere but to the server that was named. */
 START_TEST(redirect)
 {
@@ -509,6 +536,7 @@ main(void)
 	tcase_add_test(tc, exec_codes);
 	tcase_add_test(tc, exec_input);
 	tcase_add_test(tc, problems);
+	tcase_add_test(tc, refused);
 	tcase_add_test(tc, redirect);
 	tcase_add_test(tc, pages);
 	tcase_add_test(tc, paths);
