@@ -127,8 +127,12 @@ version_run(const struct args *a)
 	if (client_init(a) != 0)
 		return EXIT_OURS;
 	r = req_new("GET", "/v1/version");
-	/* Without a server there is nothing to tell: no fault. */
-	if (req_run(r) == 0 && (j = req_answer(r)) != NULL) {
+	/* That it is not told is no fault, but why is. */
+	if (req_run(r) == -1)
+		(void)req_fail(r);
+	else if ((j = req_answer(r)) == NULL)
+		note("%s answered without JSON", client_server());
+	else {
 		printf("server %s at %s\n", json_str(j, "version"),
 		    client_server());
 		json_decref(j);

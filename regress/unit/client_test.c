@@ -437,6 +437,23 @@ START_TEST(paths)
 }
 END_TEST
 
+START_TEST(version)
+{
+	with_input("", A(JSON("200", "{\"version\":\"9\"}")), "version", NULL);
+	ck_assert_ptr_nonnull(strstr(out, "\nserver 9 at http://"));
+	expect(0, NULL, "", "GET /v1/version");
+	with_input("", A(JSON("401", "{\"code\":\"unauthorized\",\"detail\":"
+	    "\"no\"}")), "version", NULL);
+	ck_assert_ptr_null(strstr(out, "server"));
+	expect(0, NULL, "workbox version: no (unauthorized)\n", NULL);
+	with_input("", A(JSON("200", "<html>")), "version", NULL);
+	expect(0, NULL, "without JSON", NULL);
+	with_input("", A(NULL), "version", "--server", "unix:/nonexistent",
+	    NULL);
+	expect(0, NULL, "reach unix:/nonexistent: No such file", NULL);
+}
+END_TEST
+
 START_TEST(waits)
 {
 	with_input("", A(JSON("200", "{\"state\":\"running\"}"), "",
@@ -537,6 +554,7 @@ main(void)
 	tcase_add_test(tc, exec_input);
 	tcase_add_test(tc, problems);
 	tcase_add_test(tc, refused);
+	tcase_add_test(tc, version);
 	tcase_add_test(tc, redirect);
 	tcase_add_test(tc, pages);
 	tcase_add_test(tc, paths);
