@@ -494,15 +494,24 @@ problem(const struct req *r)
 	return rc;
 }
 
+/* Of a connection that was not made; 0: not known. */
+static int
+os_errno(const struct req *r)
+{
+	long	err = 0;
+
+	return curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &err) ==
+	    CURLE_OK ? (int)err : 0;
+}
+
 /* What curl says; of a unix socket it would name a port that is none. */
 static const char *
 curl_why(const struct req *r)
 {
-	long	err = 0;
+	int	err = os_errno(r);
 
-	if (cl.sock != NULL && curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO,
-	    &err) == CURLE_OK && err != 0)
-		return strerror((int)err);
+	if (cl.sock != NULL && err != 0)
+		return strerror(err);
 	return *r->err != '\0' && cl.sock == NULL ? r->err :
 	    curl_easy_strerror(r->result);
 }
@@ -512,6 +521,9 @@ req_fail(const struct req *r)
 {
 	if (r->result == CURLE_OK)
 		return problem(r);
+	if (cl.sock != NULL && req_unsent(r) && os_errno(r) == EACCES)
+		return fail("reach %s: %s; only root and the group workbox "
+		    "may", cl.given, curl_why(r));
 	if (req_unsent(r))
 		return fail("reach %s: %s; is \"workbox serve\" running there?",
 		    cl.given, curl_why(r));

@@ -256,6 +256,16 @@ is "is told which" "$out" "workbox serve: listen on 127.0.0.1:$WB_PORT: Address 
 no "a second server on this socket" 125 "$WB_BIN" serve --config "$work/workbox.conf" --state "$work/second" --listen none --socket "$WB_STATE/api.sock"
 is "is told which" "$out" "workbox serve: listen on $WB_STATE/api.sock: somebody else does"
 is "the socket's mode" "$(stat -c %a:%u "$WB_STATE/api.sock")" 660:0
+mkdir -m 755 "$work/open"
+cp "$WB_BIN" "$work/open/workbox"
+chmod 711 "$work"
+if setpriv --reuid 65534 --regid 65534 --clear-groups "$work/open/workbox" help >/dev/null 2>&1; then
+	out=$(setpriv --reuid 65534 --regid 65534 --clear-groups "$work/open/workbox" sandbox list --server "unix:$WB_STATE/api.sock" 2>&1)
+	is "who is not let in is told who is" "$out" "workbox sandbox list: reach unix:$WB_STATE/api.sock: Permission denied; only root and the group workbox may"
+else
+	skip "the socket for another user: setpriv does not work"
+fi
+chmod 700 "$work"
 chmod 777 "$work/second"
 no "a state directory that others may write" 125 "$WB_BIN" serve --config "$work/workbox.conf" --state "$work/second" --listen none --socket "$work/second/s"
 like "is refused" "$out" "$work/second: expected a directory that only root can write"
