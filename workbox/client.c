@@ -404,7 +404,12 @@ req_ok(const struct req *r)
 long
 req_status(const struct req *r)
 {
-	return r->status;
+	long	status = r->status;
+
+	if (!r->done)
+		(void)curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE,
+		    &status);
+	return status;
 }
 
 int

@@ -49,6 +49,7 @@ struct tail {
 	uint64_t	after;
 	uint64_t	count;		/* lines printed */
 	int		moved;		/* since the last connection */
+	enum { TAIL_NEW, TAIL_ON, TAIL_LOST } state;	/* as last told */
 	int		rc;
 };
 
@@ -165,6 +166,35 @@ pause_before(unsigned int n)
 	return n < RETRIES;
 }
 
+/* One connection to its end.  Each change of state is told once. */
+static int
+tail_once(struct tail *t, struct req *r)
+{
+	req_start(r);
+	while (!req_done(r)) {
+		multi_step(NULL, 0, 60000);
+		if (t->state == TAIL_ON || req_status(r) / 100 != 2)
+			continue;
+		if (t->state == TAIL_LOST)
+			note("connected again");
+		t->state = TAIL_ON;
+	}
+	return req_ok(r) ? 0 : -1;
+}
+
+/* Whether to try again after r; a server that never was there is a fault. */
+static int
+tail_again(struct tail *t, const struct req *r, unsigned int failed)
+{
+	if (!req_ok(r) && (!req_retry(r) || (t->state == TAIL_NEW &&
+	    req_unsent(r))))
+		return 0;
+	if (t->state != TAIL_LOST)
+		note("connection lost, trying again");
+	t->state = TAIL_LOST;
+	return pause_before(failed);
+}
+
 static int
 tail_main(const struct args *a)
 {
@@ -177,11 +207,10 @@ tail_main(const struct args *a)
 		return rc;
 	while (t.rc == 0) {
 		r = ask(&t, 1, NULL);
-		rc = req_run(r);
+		rc = tail_once(&t, r);
 		if (t.moved)
 			failed = 0;
-		if (t.rc == 0 && ((rc == -1 && !req_retry(r)) ||
-		    !pause_before(failed++)))
+		if (t.rc == 0 && !tail_again(&t, r, failed++))
 			t.rc = rc == -1 ? req_fail(r) :
 			    fail("%s keeps ending the answer",
 			    client_server());

@@ -166,7 +166,7 @@ void	 req_sink(struct req *, int (*fn)(const char *, size_t, void *),
 void	 req_resume(struct req *);
 /* Runs to the end.  0: 2xx; -1: anything else, not yet told. */
 int	 req_run(struct req *);
-long	 req_status(const struct req *);	/* 0: no answer */
+long	 req_status(const struct req *);	/* 0: no answer, or not yet */
 /* No answer, a broken one, or 502 to 504: the server may be restarting. */
 int	 req_retry(const struct req *);
 /* The server was never reached: the request has not been sent. */

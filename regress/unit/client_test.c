@@ -488,6 +488,26 @@ START_TEST(records)
 }
 END_TEST
 
+/* Reconnecting is told once each way, and goes on behind what was read. */
+START_TEST(tail)
+{
+	with_input("", A("$" "{\"seq\":1,\"a\":0}\n!", "", JSON("503", ""),
+	    "$" "{\"seq\":2,\"a\":0}\n!", JSON("401", "{\"code\":"
+	    "\"unauthorized\",\"detail\":\"no\"}")), "events", "tail", NULL);
+	expect(125, "{\"seq\":1,\"a\":0}\n{\"seq\":2,\"a\":0}\n", NULL,
+	    "GET /v1/events?after=1&follow=1");
+	ck_assert_str_eq(err,
+	    "workbox events tail: connection lost, trying again\n"
+	    "workbox events tail: connected again\n"
+	    "workbox events tail: connection lost, trying again\n"
+	    "workbox events tail: no (unauthorized)\n");
+	/* One that was never there is not waited for. */
+	with_input("", A(NULL), "events", "tail", "--server",
+	    "unix:/nonexistent", NULL);
+	expect(125, "", "reach unix:/nonexistent: No such file", NULL);
+}
+END_TEST
+
 /* ---- parts ------------------------------------------------------------- */
 
 START_TEST(numbers)
@@ -555,6 +575,7 @@ main(void)
 	tcase_add_test(tc, problems);
 	tcase_add_test(tc, refused);
 	tcase_add_test(tc, version);
+	tcase_add_test(tc, tail);
 	tcase_add_test(tc, redirect);
 	tcase_add_test(tc, pages);
 	tcase_add_test(tc, paths);
