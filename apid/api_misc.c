@@ -41,17 +41,40 @@ api_box(struct http_req *r)
 	return NULL;
 }
 
+const char *
+api_field(enum wb_code code)
+{
+	switch ((int)code) {
+	case CODE_BAD_CWD:
+		return "cwd";
+	case CODE_COMMAND_NOT_FOUND:
+	case CODE_COMMAND_NOT_EXECUTABLE:
+		return "argv[0]";
+	case CODE_NAME_TAKEN:
+		return "name";
+	case CODE_ROOTFS_UNKNOWN:
+		return "rootfs";
+	default:
+		return NULL;
+	}
+}
+
 void
 api_fail(struct http_req *r, enum wb_code code, const char *detail)
 {
-	http_fail(r, code, NULL, "%s", detail[0] == '\0' ? code_name(code) :
-	    detail);
+	http_fail(r, code, api_field(code), "%s", detail[0] == '\0' ?
+	    code_name(code) : detail);
 }
 
 void
 api_fail_session(struct http_req *r, enum wb_code code,
     const struct session *s, const char *why)
 {
-	http_fail_with(r, code, json_pack("{ssss}", "sessionId", s->id,
-	    "sandboxId", s->sandbox), "%s", why);
+	const char	*field = api_field(code);
+	json_t		*m = json_pack("{ssss}", "sessionId", s->id,
+			    "sandboxId", s->sandbox);
+
+	if (field != NULL)	/* fails only without memory */
+		(void)json_object_set_new(m, "field", json_string(field));
+	http_fail_with(r, code, m, "%s", why);
 }

@@ -172,8 +172,9 @@ create_done(struct box *b, const struct boot_result *res, void *arg)
 		return;
 	}
 	m = json_pack("{ss}", "sandboxId", b->id);
-	if (code == CODE_ROOTFS_UNKNOWN)
-		(void)json_object_set_new(m, "field", json_string("rootfs"));
+	if (api_field(code) != NULL)
+		(void)json_object_set_new(m, "field",
+		    json_string(api_field(code)));
 	if (code == CODE_CREATE_FAILED && res->log != NULL)
 		(void)json_object_set(m, "launchLog", res->log);
 	if (b->condemned)

@@ -525,7 +525,9 @@ void	 event_append(unsigned int type, const void *body, const char *actor,
 
 /* The box of {id}, or NULL after an answer. */
 struct box *api_box(struct http_req *);
-/* A code and a detail of a peer's as a problem. */
+/* The member that a code of a peer's speaks of, or NULL. */
+const char *api_field(enum wb_code);
+/* A code and a detail of a peer's as a problem, with the member at fault. */
 void	 api_fail(struct http_req *, enum wb_code, const char *detail);
 /* The same with the session's id, where it may go on. */
 void	 api_fail_session(struct http_req *, enum wb_code,

@@ -140,15 +140,19 @@ want "exec with 500 kB of input" 200 POST $E "@$work/big"
 member stdout '500000\n'
 want "no such command" 422 POST $E '{"argv":["nonesuch"]}'
 member code command-not-found
+member field 'argv[0]'
 want "not executable" 422 POST $E '{"argv":["/etc/passwd"]}'
 member code command-not-executable
+member field 'argv[0]'
 want "no such directory" 422 POST $E '{"argv":["true"],"cwd":"/nonesuch"}'
 member code bad-cwd
+member field cwd
 want "no command" 400 POST $E '{"argv":[]}'
 want "an empty name" 400 POST $E '{"argv":[""]}'
 want "a name that runs" 201 POST /v1/sandboxes/demo/sessions '{"argv":["sleep","1000"],"name":"mine"}'
 mine=$(j sessionId)
 want "  is taken" 409 POST $E '{"argv":["true"],"name":"mine"}'
+member field name
 want "signal" 204 POST "/v1/sandboxes/demo/sessions/$mine/signal" '{"signal":"TERM"}'
 want "  ends it" 200 GET "/v1/sandboxes/demo/sessions/$mine?wait=10"
 member signal 15

@@ -425,6 +425,7 @@ START_TEST(command_missing)
 	ck_assert_int_eq(on("POST", "good-1", "/exec",
 	    "{\"argv\":[\"nonesuch\"]}", &a), 422);
 	ck_has(a, "command-not-found");
+	ck_has(a, "\"field\":\"argv[0]\"");
 	ck_assert_int_eq((int)world_box(&w, "good-1")->started, 1);
 	ck_assert_int_eq((int)world_box(&w, "good-1")->finished, 1);
 }
