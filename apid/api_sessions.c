@@ -510,7 +510,8 @@ api_session_signal(struct http_req *r)
 	    text_signal(json_string_value(v));
 	if (n == 0 || n > 64) {
 		http_fail(r, CODE_BAD_REQUEST, "signal", "No signal is named "
-		    "so: write TERM, KILL, INT ... or a number.");
+		    "so: write TERM, KILL, INT ... or a number from 1 to "
+		    "64.");
 		return;
 	}
 	if ((b = api_box(r)) == NULL)

@@ -21,6 +21,7 @@
 #include "xmalloc.h"
 
 #define BODY_FIRST	4096
+#define NAME_TOLD	80		/* bytes of a member's name */
 
 /* ---- who ------------------------------------------------------------------------- */
 
@@ -522,6 +523,71 @@ http_check_more(struct http_req *r, const char *data, size_t n)
 	return 0;
 }
 
+/*
+ * The name that ends at byte n of a body that is JSON up to there, as it was
+ * written, and how deep in the body it stands.
+ */
+static int
+name_before(const char *p, size_t n, const char **ret_name, size_t *ret_len)
+{
+	size_t	i, start = 0;
+	int	depth = 0, text = 0;
+
+	for (i = 0; i + 1 < n; i++)
+		if (text && p[i] == '\\')
+			i++;
+		else if (p[i] == '"') {
+			text = !text;
+			start = i + 1;
+		} else if (!text)
+			depth += (p[i] == '{' || p[i] == '[') -
+			    (p[i] == '}' || p[i] == ']');
+	*ret_name = p + start;
+	*ret_len = n - 1 - start;
+	return depth;
+}
+
+/* A member of the body itself is the field; of one below, the path is lost. */
+static void
+fail_twice(struct http_req *r, const json_error_t *e)
+{
+	char		 field[NAME_TOLD + 1] = "";
+	const char	*name;
+	size_t		 len;
+	int		 depth;
+
+	depth = name_before((const char *)r->body, (size_t)e->position, &name,
+	    &len);
+	if (len > NAME_TOLD) {
+		http_fail(r, CODE_BAD_REQUEST, NULL, "Line %d, column %d: "
+		    "this member stands twice.", e->line, e->column);
+		return;
+	}
+	memcpy(field, name, len);
+	http_fail(r, CODE_BAD_REQUEST, depth == 1 ? field : NULL,
+	    "Line %d, column %d: the member \"%s\" stands twice.", e->line,
+	    e->column, field);
+}
+
+/* In our words where the library's speak of its own flags. */
+static void
+fail_json(struct http_req *r, const json_error_t *e)
+{
+	switch ((int)json_error_code(e)) {
+	case json_error_duplicate_key:
+		fail_twice(r, e);
+		break;
+	case json_error_null_character:
+	case json_error_null_byte_in_key:
+		http_fail(r, CODE_BAD_REQUEST, NULL, "Line %d, column %d: "
+		    "text holds no \\u0000 here.", e->line, e->column);
+		break;
+	default:
+		http_fail(r, CODE_BAD_REQUEST, NULL, "The body is not JSON: "
+		    "line %d, column %d: %s.", e->line, e->column, e->text);
+	}
+}
+
 int
 http_check_body(struct http_req *r)
 {
@@ -539,9 +605,7 @@ http_check_body(struct http_req *r)
 	r->json = json_loadb((const char *)r->body, r->body_len,
 	    JSON_REJECT_DUPLICATES, &e);
 	if (r->json == NULL) {
-		http_fail(r, CODE_BAD_REQUEST, NULL,
-		    "The body is not JSON: line %d, column %d: %s.", e.line, e.column,
-		    e.text);
+		fail_json(r, &e);
 		return -1;
 	}
 	if (schema_check(schema_find(b->schema), r->json, &fault) == -1) {

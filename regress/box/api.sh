@@ -75,6 +75,16 @@ member code limit-above-ceiling
 member field limits.memoryBytes
 want "unknown field" 400 POST /v1/sandboxes '{"network":"none","colour":"red"}'
 want "not JSON" 400 POST /v1/sandboxes '{"network":'
+want "a member that stands twice" 400 POST /v1/sandboxes '{"network":"none","network":"none"}'
+member field network
+like "  is named" "$body" 'the member \\"network\\" stands twice'
+want "  one below, with what is escaped" 400 POST /v1/sandboxes '{"env":{"x":"\"{","A":"","A":""},"network":"none"}'
+like "  is named, too" "$body" 'the member \\"A\\" stands twice'
+is "  and is no member of the body" "$(j field)" ""
+want "a NUL in text" 400 POST /v1/sandboxes '{"network":"none","env":{"A":"\u0000"}}'
+like "  in our own words" "$body" 'text holds no '
+want "a NUL in a name" 400 POST /v1/sandboxes '{"network":"none","env":{"\u0000":""}}'
+like "  likewise" "$body" 'text holds no '
 want "not an object" 400 POST /v1/sandboxes '[]'
 type=text/plain
 want "another type of body" 415 POST /v1/sandboxes '{}'
@@ -156,6 +166,10 @@ member field name
 want "signal" 204 POST "/v1/sandboxes/demo/sessions/$mine/signal" '{"signal":"TERM"}'
 want "  ends it" 200 GET "/v1/sandboxes/demo/sessions/$mine?wait=10"
 member signal 15
+for n in 0 -1 65; do
+	want "signal $n" 400 POST "/v1/sandboxes/demo/sessions/$mine/signal" "{\"signal\":$n}"
+	like "  says the bounds" "$body" 'a number from 1 to 64'
+done
 want "a signal that is none" 400 POST "/v1/sandboxes/demo/sessions/$mine/signal" '{"signal":"FOO"}'
 want "a signal to what has ended" 409 POST "/v1/sandboxes/demo/sessions/$mine/signal" '{"signal":15}'
 

@@ -139,7 +139,7 @@ START_TEST(sentences)
 	wrong("SessionSpec", "{\"argv\": [\"a\"], \"cwd\": \"b\"}", "cwd",
 	    "Expected: an absolute path.");
 	wrong("SignalSpec", "{\"signal\": true}", "signal",
-	    "Expected: A number, or a name with or without SIG.");
+	    "Expected: a number from 1 to 64, or a name with or without SIG.");
 	wrong("SandboxSpec", "{\"labels\": {\"-\": \"\"}}", "labels.-",
 	    "Expected: a name of 1 to 63 letters, digits and . _ / -, a "
 	    "letter or digit first.");
