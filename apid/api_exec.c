@@ -451,7 +451,7 @@ tail_session(struct session *s, enum wb_code code, void *arg)
 	const char	*why;
 
 	if (s == NULL) {
-		api_fail(r, code, "There is no such session.");
+		api_no_session(r, code);
 		return;
 	}
 	if ((code = box_refuses_talk(s->box, &why)) != CODE_NONE) {

@@ -36,9 +36,27 @@ api_box(struct http_req *r)
 		http_fail(r, CODE_BAD_REQUEST, "id", "This prefix fits more "
 		    "than one sandbox: write more of the id.");
 	else
-		http_fail(r, CODE_NOT_FOUND, NULL, "There is no such "
-		    "sandbox.");
+		api_no_box(r);
 	return NULL;
+}
+
+/* A member of a path is letters, digits and . _ - only: http_check.c. */
+void
+api_no_box(struct http_req *r)
+{
+	http_fail(r, CODE_NOT_FOUND, NULL, "There is no sandbox \"%s\".",
+	    http_param(r, "id"));
+}
+
+void
+api_no_session(struct http_req *r, enum wb_code code)
+{
+	if (code == CODE_NOT_FOUND)
+		http_fail(r, code, NULL, "There is no session \"%s\" in this "
+		    "sandbox.", http_param(r, "sid"));
+	else
+		http_fail(r, code, NULL, "The session \"%s\" could not be "
+		    "looked up.", http_param(r, "sid"));
 }
 
 const char *

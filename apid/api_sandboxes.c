@@ -360,8 +360,7 @@ row_told(void *arg, const struct msg *m)
 	    strcmp(row.tenant, http_tenant(r)) != 0 ||
 	    (row.state == BOX_DELETED &&
 	    row.changed_ms + DELETED_MS < now_ms()))
-		http_fail(r, CODE_NOT_FOUND, NULL, "There is no such "
-		    "sandbox.");
+		api_no_box(r);
 	else
 		fn(r, &row);
 }

@@ -244,7 +244,7 @@ look_session(struct session *s, enum wb_code code, void *arg)
 	struct look	*l;
 
 	if (s == NULL) {
-		api_fail(r, code, "There is no such session.");
+		api_no_session(r, code);
 		return;
 	}
 	l = xcalloc(1, sizeof(*l));
@@ -406,7 +406,7 @@ write_session(struct session *s, enum wb_code code, void *arg)
 	size_t		 len;
 
 	if (s == NULL) {
-		api_fail(r, code, "There is no such session.");
+		api_no_session(r, code);
 		return;
 	}
 	if (s->state == SESSION_ENDED) {
@@ -481,11 +481,14 @@ kill_session(struct session *s, enum wb_code code, void *arg)
 {
 	struct msg_session_signal	 m = { 0 };
 	struct kill			*k = arg;
-	const char			*why = "There is no such session.";
+	const char			*why;
 
-	if (s != NULL)
-		code = box_refuses_talk(s->box, &why);
-	if (s == NULL || code != CODE_NONE) {
+	if (s == NULL) {
+		api_no_session(k->req, code);
+		free(k);
+		return;
+	}
+	if ((code = box_refuses_talk(s->box, &why)) != CODE_NONE) {
 		api_fail(k->req, code, why);
 		free(k);
 		return;

@@ -525,6 +525,9 @@ void	 event_append(unsigned int type, const void *body, const char *actor,
 
 /* The box of {id}, or NULL after an answer. */
 struct box *api_box(struct http_req *);
+/* There is no box {id}; no session {sid}, or why it was not found. */
+void	 api_no_box(struct http_req *);
+void	 api_no_session(struct http_req *, enum wb_code);
 /* The member that a code of a peer's speaks of, or NULL. */
 const char *api_field(enum wb_code);
 /* A code and a detail of a peer's as a problem, with the member at fault. */

@@ -98,6 +98,7 @@ for ref in demo "$id" "$(printf %.20s "$id")"; do
 done
 want "a short prefix is none" 404 GET "/v1/sandboxes/$(printf %.11s "$id")"
 want "nobody" 404 GET /v1/sandboxes/nobody
+like "  is named" "$body" 'no sandbox \\"nobody\\"'
 count() { printf '%s\n' "$body" | grep -o '"state":"' | wc -l | tr -d ' '; }
 want "list" 200 GET /v1/sandboxes
 is "  all three" "$(count)" 3
@@ -214,6 +215,11 @@ want "output after all" 200 GET "$S/$sid/output?after=99"
 want "stdin of what has ended" 409 POST "$S/$sid/stdin?offset=8"
 member code ended
 want "no such session" 404 GET "$S/01K8ZZZZZZZZZZZZZZZZZZZZZZ"
+like "  is named" "$body" 'no session \\"01K8ZZZZZZZZZZZZZZZZZZZZZZ\\"'
+want "no session of a name" 404 GET "$S/nobody/output"
+like "  is named" "$body" 'no session \\"nobody\\"'
+want "no sandbox of an id" 404 GET /v1/sandboxes/01K8ZZZZZZZZZZZZZZZZZZZZZZ
+like "  is named" "$body" 'no sandbox \\"01K8ZZZZZZZZZZZZZZZZZZZZZZ\\"'
 want "sessions" 200 GET "$S?limit=2"
 is "  a page of two" "$(printf '%s\n' "$body" | grep -o '"sandboxId"' | wc -l | tr -d ' ')" 2
 like "  goes on" "$(j nextCursor)" '^[0-9A-Z]{26}$'
