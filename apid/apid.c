@@ -258,6 +258,20 @@ apid_http(void)
 	env.http = http_server_new(&c);
 }
 
+/* The ceilings of limits, for who asks for what is none at all. */
+static void
+apid_ceilings(void)
+{
+	const struct conf	*c = env.conf;
+
+	schema_ceiling("LimitsSpec", "memoryBytes",
+	    json_integer((json_int_t)c->max_memory));
+	schema_ceiling("LimitsSpec", "cpus",
+	    json_real((double)c->max_cpu_milli / 1000));
+	schema_ceiling("LimitsSpec", "pids",
+	    json_integer((json_int_t)c->max_pids));
+}
+
 static char	stored_name[] = "stored", netd_name[] = "netd";
 
 int
@@ -275,6 +289,7 @@ main(void)
 	(void)close(CONF_FD);
 	(void)signal(SIGPIPE, SIG_IGN);	/* a valid signal */
 	schema_init();
+	apid_ceilings();
 	/* before the fence: it looks at its environment and its uids */
 	if ((env.base = event_base_new()) == NULL)
 		fatalx("make an event base: failed");

@@ -20,6 +20,7 @@
 #include "schemas.h"
 
 #define REF	"#/components/schemas/"
+#define CEILING	"x-ceiling"
 #define NREGEX	32
 
 struct pattern { const char *text; regex_t re; };	/* text borrowed */
@@ -59,7 +60,7 @@ known(const json_t *schema)
 		"format", "items", "maxItems", "maxLength", "maxProperties",
 		"maximum", "minItems", "minLength", "minimum", "oneOf",
 		"pattern", "properties", "propertyNames", "required", "title",
-		"type",
+		"type", CEILING,
 	};
 	const char	*key;
 	const json_t	*value;
@@ -133,6 +134,16 @@ schema_find(const char *name)
 	if (s == NULL)
 		fatalx("schemas: no %s", name);
 	return s;
+}
+
+void
+schema_ceiling(const char *name, const char *member, json_t *max)
+{
+	json_t	*p = json_object_get(json_object_get(schema_find(name),
+		    "properties"), member);
+
+	if (json_object_set_new(p, CEILING, max) == -1)
+		fatalx("schemas: no %s of %s", member, name);
 }
 
 /* ---- faults ---------------------------------------------------------------- */
@@ -291,10 +302,13 @@ check_number(struct walk *w, const json_t *s, const json_t *v)
 {
 	const json_t	*lo = json_object_get(s, "minimum");
 	const json_t	*hi = json_object_get(s, "maximum");
+	const json_t	*top = json_object_get(s, CEILING);
 	char		 min[32], max[32];
 
 	if ((lo == NULL || !below(v, lo)) && (hi == NULL || !below(hi, v)))
 		return 0;
+	if (top != NULL)	/* or who follows is refused again */
+		hi = top;
 	if (lo != NULL && hi != NULL)
 		return expected(w, "Expected: %s to %s.",
 		    bound_text(min, sizeof(min), lo),

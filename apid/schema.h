@@ -23,6 +23,13 @@ void		 schema_init(void);
 const json_t	*schema_all(void);
 /* By name; fatal when there is none. */
 const json_t	*schema_find(const char *name);
+/*
+ * What this server allows of a number, where it is less than the schema does
+ * (reference taken).  It is served and named to who was out of the bounds;
+ * what lies between is not refused here.
+ */
+void		 schema_ceiling(const char *name, const char *member,
+		    json_t *max);
 /* 0, or -1 with *ret_fault filled.  Neither allocates nor logs. */
 int		 schema_check(const json_t *schema, const json_t *value,
 		    struct schema_fault *ret_fault);

@@ -73,6 +73,12 @@ want "  the name is free again" 404 GET /v1/sandboxes/x
 want "memory above the ceiling" 422 POST /v1/sandboxes '{"network":"none","limits":{"memoryBytes":99999999999999}}'
 member code limit-above-ceiling
 member field limits.memoryBytes
+for n in memoryBytes:1:17179869184 cpus:5000:64 pids:100:32768; do
+	f=${n%%:*} v=${n#*:} v=${v%:*} max=${n##*:}
+	want "$f $v" 400 POST /v1/sandboxes "{\"network\":\"none\",\"limits\":{\"$f\":$v}}"
+	member field "limits.$f"
+	like "  says what this server allows" "$body" "Expected: [0-9.]+ to $max\\."
+done
 want "unknown field" 400 POST /v1/sandboxes '{"network":"none","colour":"red"}'
 want "not JSON" 400 POST /v1/sandboxes '{"network":'
 want "a member that stands twice" 400 POST /v1/sandboxes '{"network":"none","network":"none"}'
