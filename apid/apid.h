@@ -205,6 +205,7 @@ struct box {
 	struct bucket		 attach_rate;
 	unsigned int		 dropped;	/* lines */
 
+	int			 made;		/* the record is to say how */
 	int			 astray;	/* stored lacks a move */
 	int			 condemned;	/* quarantine is under way */
 	unsigned int		 removing;	/* enum remove_step */

@@ -570,10 +570,15 @@ boot_made(void *arg, const struct msg *m)
 	struct box			*b = o->box;
 
 	if (m->row->type == MSG_ERROR) {
+		/* privd names the link, which nobody has asked for */
 		boot_fail(o, (enum wb_code)m->body.error.code,
-		    m->body.error.detail);
+		    b->rootfs[0] == '\0' &&
+		    m->body.error.code == CODE_ROOTFS_UNKNOWN ?
+		    "There is no default root file system: `workbox rootfs "
+		    "build' makes one." : m->body.error.detail);
 		return;
 	}
+	b->made = 1;
 	(void)str_copy(b->rootfs, c->rootfs, sizeof(b->rootfs));
 	b->memory_bytes = c->memory_bytes;
 	b->cpu_milli = c->cpu_milli;

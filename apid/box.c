@@ -360,7 +360,8 @@ box_move(struct box *b, enum box_state to, const char *reason, int durable,
 	    more->actor : "apid", sizeof(m.actor));
 	(void)str_copy(m.request, more != NULL && more->request != NULL ?
 	    more->request : "", sizeof(m.request));
-	if (to == BOX_BOOTSTRAPPING) {	/* what privd made of it */
+	if (b->made) {	/* what privd made of it: in the move after that */
+		b->made = 0;
 		(void)str_copy(m.rootfs, b->rootfs, sizeof(m.rootfs));
 		m.memory_bytes = b->memory_bytes;
 		m.cpu_milli = b->cpu_milli;

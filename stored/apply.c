@@ -371,6 +371,7 @@ move_write(struct store *s, struct job *j, struct row_sandbox *row,
 	(void)snprintf(ev.to, sizeof(ev.to), "%s",
 	    state_name((unsigned int)m->to));
 	memcpy(ev.reason, m->reason, sizeof(ev.reason));
+	memcpy(ev.rootfs, m->rootfs, sizeof(ev.rootfs));
 	move_row(s, m, row);
 	pack_sandbox(s, row);
 	if (j->len > 0 && (rc = move_proof(s, &r, row, j)) != 0)

@@ -129,6 +129,7 @@ want "proof" 200 GET /v1/sandboxes/demo/proof
 member verdict verified
 sha=$(sha256sum <"$work/body" | cut -d' ' -f1)
 want "records" 200 GET /v1/events
+is "  say which root file system it was given" "$(grep "\"sandboxId\":\"$id\"" "$work/body" | grep -o '"to":"[A-Z]*","reason":null,"rootfs":"minimal"')" '"to":"BOOTSTRAPPING","reason":null,"rootfs":"minimal"'
 like "  hold the hash of the proof as it is served" "$body" "\"sha256\":\"$sha\""
 
 # ---- exec

@@ -379,10 +379,16 @@ START_TEST(failed_create)
 	ck_has(a, failing[_i].code);
 	if (failing[_i].status == 500)
 		ck_has(a, "\"launchLog\":[\"first line\",\"last line\"]");
+	if (failing[_i].status == 422) {	/* nobody asked for one */
+		ck_has(a, "There is no default root file system");
+		ck_has(a, "\"field\":\"rootfs\"");
+	}
 	ck_assert_ptr_nonnull(x = world_box(&w, name));
 	ck_assert_int_eq(on("GET", name, "", NULL, NULL), 404);
 	await(x->id, "\"state\":\"DELETED\",\"stateReason\":"
 	    "\"create-failed\"");
+	if (strcmp(name, "close-1") == 0)	/* made, never BOOTSTRAPPING */
+		ck_assert(has(x->id, "\"rootfs\":\"minimal\""));
 	ck_assert_int_eq(x->purged, 1);
 	ck_assert_int_eq(x->quarantined, 0);
 	neighbour();

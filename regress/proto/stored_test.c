@@ -93,7 +93,8 @@ START_TEST(life)
 	ck_assert_ptr_nonnull(strstr(log, "\"data\":{\"sha256\":\"ee8250fb76e0"
 	    "94b34b471f13a73dbbe51d1ae142e9df59d7c0d31ec20f0a0a8e\"}"));
 	ck_assert_ptr_nonnull(strstr(log, "\"data\":{\"from\":\"READY\","
-	    "\"to\":\"DRAINING\",\"reason\":\"why\"}"));
+	    "\"to\":\"DRAINING\",\"reason\":\"why\","
+	    "\"rootfs\":null}"));
 	free(log);
 }
 END_TEST

@@ -83,7 +83,7 @@ START_TEST(envelope)
 	    "\"requestId\":\"01K8XXXXXXXXXXXXXXXXXXXXXX\","
 	    "\"outcome\":\"ok\",\"reason\":\"why \\\"not\\\"\","
 	    "\"data\":{\"from\":\"READY\",\"to\":\"STOPPED\","
-	    "\"reason\":\"absent\"},"
+	    "\"reason\":\"absent\",\"rootfs\":null},"
 	    "\"prev\":\"abababababababababababababababab"
 	    "abababababababababababababababab\"}");
 	memset(zeros, 0, sizeof(zeros));
