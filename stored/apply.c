@@ -376,7 +376,9 @@ move_write(struct store *s, struct job *j, struct row_sandbox *row,
 	pack_sandbox(s, row);
 	if (j->len > 0 && (rc = move_proof(s, &r, row, j)) != 0)
 		return rc;
-	r.outcome = "ok";
+	/* the removal that ends a creation; what is purged later is well */
+	r.outcome = m->to == BOX_DELETING && strcmp(m->reason,
+	    code_name(CODE_CREATE_FAILED)) == 0 ? "failed" : "ok";
 	if ((rc = put_record(s, EVENT_SANDBOX_STATE, &r, &ev)) != 0 ||
 	    (rc = move_index(s, row, owner)) != 0)
 		return rc;

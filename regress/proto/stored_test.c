@@ -147,6 +147,29 @@ START_TEST(transitions)
 }
 END_TEST
 
+/* What the reason of a removal says of how it went. */
+START_TEST(outcomes)
+{
+	struct row_sandbox	a = rig_box("a"), b = rig_box("b");
+	char			*log;
+
+	ck_assert_uint_eq(rig_create(&r, &a), CODE_NONE);
+	ck_assert_uint_eq(rig_move(&r, a.id, BOX_DELETING, "create-failed",
+	    NULL), CODE_NONE);
+	ck_assert_uint_eq(rig_move(&r, a.id, BOX_DELETED, "create-failed",
+	    NULL), CODE_NONE);
+	ck_assert_uint_eq(rig_create(&r, &b), CODE_NONE);
+	ck_assert_uint_eq(rig_move(&r, b.id, BOX_DELETING, "deleted", NULL),
+	    CODE_NONE);
+	log = rig_log(&r, "");
+	ck_assert_uint_eq(rig_count(log, "\"outcome\":\"failed\""), 1);
+	ck_assert_ptr_nonnull(strstr(log, "\"outcome\":\"failed\","
+	    "\"reason\":\"create-failed\",\"data\":{\"from\":"
+	    "\"REQUESTED\",\"to\":\"DELETING\""));
+	free(log);
+}
+END_TEST
+
 START_TEST(refused_creates)
 {
 	struct row_sandbox	a = rig_box("demo"), b = rig_box("demo"), c;
@@ -805,6 +828,7 @@ main(void)
 	tcase_add_test(t, empty);
 	tcase_add_test(t, life);
 	tcase_add_test(t, transitions);
+	tcase_add_test(t, outcomes);
 	tcase_add_test(t, refused_creates);
 	tcase_add_test(t, proofs);
 	tcase_add_test(t, moved_values);
