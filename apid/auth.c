@@ -103,9 +103,11 @@ int
 auth_request(struct http_req *r, void *arg)
 {
 	const char	*h = http_header(r, "authorization");
+	int		 bearer;
 
 	(void)arg;
-	if (h != NULL && strncasecmp(h, "Bearer ", 7) == 0) {
+	bearer = h != NULL && strncasecmp(h, "Bearer ", 7) == 0;
+	if (bearer) {
 		for (h += 7; *h == ' '; h++)
 			;
 		if (auth_check_token(h)) {
@@ -119,8 +121,9 @@ auth_request(struct http_req *r, void *arg)
 		}
 	}
 	auth_record(r);
-	http_fail(r, CODE_UNAUTHORIZED, NULL, h == NULL ?
+	http_fail(r, CODE_UNAUTHORIZED, NULL, bearer ?
+	    "The key is not valid." : h == NULL ?
 	    "Send the key: \"Authorization: Bearer ...\"." :
-	    "The key is not valid.");
+	    "Expected another scheme: \"Authorization: Bearer ...\".");
 	return -1;
 }

@@ -452,6 +452,28 @@ check_query(struct http_req *r)
 
 /* ---- the body ---------------------------------------------------------------------------------- */
 
+/* JSON is UTF-8 (RFC 8259, 8.1): a charset says so or is refused. */
+static int
+charset_ok(const char *v)
+{
+	static const char *const	good[] = { "utf-8", "\"utf-8\"" };
+	size_t				 n, i;
+
+	for (; *(v += strspn(v, "; \t")) != '\0'; v += strcspn(v, ";")) {
+		if (strncasecmp(v, "charset=", 8) != 0)
+			continue;
+		v += 8;
+		n = strcspn(v, "; \t");
+		for (i = 0; i < 2; i++)
+			if (n == strlen(good[i]) &&
+			    strncasecmp(v, good[i], n) == 0)
+				break;
+		if (i == 2)
+			return 0;
+	}
+	return 1;
+}
+
 static int
 type_is_json(const char *v)
 {
@@ -462,7 +484,7 @@ type_is_json(const char *v)
 		return 0;
 	v += n;
 	v += strspn(v, " \t");
-	return *v == '\0' || *v == ';';
+	return *v == '\0' || (*v == ';' && charset_ok(v));
 }
 
 static int
@@ -493,7 +515,7 @@ check_length(struct http_req *r)
 	if (r->route->body->schema != NULL &&
 	    !type_is_json(http_header(r, "Content-Type"))) {
 		http_fail(r, CODE_UNSUPPORTED_MEDIA_TYPE, "Content-Type",
-		    "Expected: application/json.");
+		    "Expected: application/json, in UTF-8.");
 		return -1;
 	}
 	return 0;

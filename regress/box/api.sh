@@ -38,6 +38,7 @@ key=" Bearer ${WB_TOKEN}x"
 want "a wrong key" 401 GET /v1/sandboxes
 key=" Basic $WB_TOKEN"
 want "another scheme" 401 GET /v1/sandboxes
+like "  is told which" "$body" 'Expected another scheme: .*Bearer'
 key=" bearer $WB_TOKEN"
 want "version" 200 GET /v1/version
 member api v1
@@ -92,6 +93,14 @@ like "  in our own words" "$body" 'text holds no '
 want "a NUL in a name" 400 POST /v1/sandboxes '{"network":"none","env":{"\u0000":""}}'
 like "  likewise" "$body" 'text holds no '
 want "not an object" 400 POST /v1/sandboxes '[]'
+for t8 in utf-8 '"UTF-8" ; x=y'; do
+	type="application/json ;charset=$t8"
+	want "charset $t8" 400 POST /v1/sandboxes '[]'
+done
+for t8 in latin1 utf-80 '' 'utf-8;charset=utf-16'; do
+	type="application/json; x=y; charset=$t8"
+	want "charset '$t8'" 415 POST /v1/sandboxes '[]'
+done
 type=text/plain
 want "another type of body" 415 POST /v1/sandboxes '{}'
 type=application/json

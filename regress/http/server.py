@@ -294,7 +294,7 @@ def test_bodies(s):
     st, f, b = create(good, chunked=1)
     check("JSON in chunks of one", st == 200 and
           b["json"] == json.loads(good), b)
-    st, f, b = create(b"{}", b"content-type: Application/JSON;charset=x\r\n")
+    st, f, b = create(b"{}", b"content-type: Application/JSON;charset=UTF-8\r\n")
     check("content type with parameters", st == 200)
     for ct in (b"", b"Content-Type: text/plain\r\n",
                b"Content-Type: application/jsonx\r\n"):
