@@ -253,7 +253,23 @@ label_matches(const struct box *b, const char *want)
 	return len == strlen(eq + 1) && memcmp(v, eq + 1, len) == 0;
 }
 
-/* The state that is asked for is one that a sandbox can have. */
+/* Each label that is asked for has a key. */
+static int
+list_labels_ok(struct http_req *r)
+{
+	const char	*s;
+	unsigned int	 i;
+
+	for (i = 0; (s = http_query_nth(r, "label", i)) != NULL; i++)
+		if (s[0] == '\0' || s[0] == '=') {
+			http_fail(r, CODE_BAD_REQUEST, "label",
+			    "Expected: KEY or KEY=VALUE.");
+			return 0;
+		}
+	return 1;
+}
+
+/* The state that is asked for is one that a list can have. */
 static int
 list_state_ok(struct http_req *r)
 {
@@ -265,6 +281,8 @@ list_state_ok(struct http_req *r)
 	if (s == NULL)
 		return 1;
 	for (i = 0; i < BOX_NSTATES; i++) {
+		if (i == BOX_DELETED)
+			continue;
 		if (strcmp(s, state_name(i)) == 0)
 			return 1;
 		len += (size_t)snprintf(names + len, sizeof(names) - len,
@@ -309,7 +327,7 @@ api_sandbox_list(struct http_req *r)
 		    "`nextCursor' of the page before.");
 		return;
 	}
-	if (!list_state_ok(r))
+	if (!list_state_ok(r) || !list_labels_ok(r))
 		return;
 	items = json_array();
 	for (b = box_next(http_tenant(r), after); b != NULL;

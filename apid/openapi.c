@@ -43,6 +43,26 @@ ref(const char *schema)
 
 /* ---- parameters ------------------------------------------------------------------ */
 
+static void
+add_text(json_t *list, const char *s)
+{
+	if (json_array_append_new(list, json_string(s)) == -1)
+		fatalx("openapi: out of memory");
+}
+
+/* The states of a sandbox that a list can have. */
+static json_t *
+state_schema(void)
+{
+	json_t		*list = pack(json_array());
+	unsigned int	 i;
+
+	for (i = 0; i < BOX_NSTATES; i++)
+		if (i != BOX_DELETED)
+			add_text(list, state_name(i));
+	return pack(json_pack("{s:s, s:o}", "type", "string", "enum", list));
+}
+
 static json_t *
 query_schema(const struct route_query *q)
 {
@@ -50,6 +70,8 @@ query_schema(const struct route_query *q)
 		return pack(json_pack("{s:s, s:I, s:I}", "type", "integer",
 		    "minimum", (json_int_t)q->lo,
 		    "maximum", (json_int_t)q->hi));
+	if (q->kind == RQ_STATE)
+		return state_schema();
 	if (q->kind == RQ_STR)
 		return pack(json_pack("{s:s, s:I}", "type", "string",
 		    "maxLength", (json_int_t)q->hi));
@@ -242,11 +264,30 @@ paths(void)
 	return all;
 }
 
+/* What `code' of a problem may be. */
+static void
+problem_codes(json_t *schemas)
+{
+	static const char *const	codes[] = {
+#define CODE(n, N, s, http)		s,
+#include "proto.def"
+	};
+	json_t				*list = pack(json_array()), *code;
+	size_t				 i;
+
+	for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		add_text(list, codes[i]);
+	code = json_object_get(json_object_get(json_object_get(schemas,
+	    "Problem"), "properties"), "code");
+	put(code, "enum", list);
+}
+
 json_t *
 openapi_document(void)
 {
-	json_t	*o, *schemas = json_deep_copy(schema_all());
+	json_t	*o, *schemas = pack(json_deep_copy(schema_all()));
 
+	problem_codes(schemas);
 	o = json_pack("{s:s, s:{s:s, s:s, s:s, s:{s:s, s:s}}, s:[{s:s}], "
 	    "s:[{s:[]}], s:[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}, {s:s, s:s}],"
 	    " s:o, s:{s:o, s:{s:{s:s, s:s, s:s}}}}",
@@ -261,7 +302,7 @@ openapi_document(void)
 	    "name", "sessions", "description", "Commands in a sandbox",
 	    "name", "events", "description", "The record",
 	    "paths", paths(),
-	    "components", "schemas", pack(schemas),
+	    "components", "schemas", schemas,
 	    "securitySchemes", "key", "type", "http", "scheme", "bearer",
 	    "description", "WORKBOX_TOKEN, or what the token file holds");
 	return pack(o);

@@ -15,6 +15,7 @@
 #define Q_U64(n, p, lo, hi, doc)	{ p, RQ_U64, lo, hi, 0, doc },
 #define Q_NEED(n, p, lo, hi, doc)	{ p, RQ_U64, lo, hi, 1, doc },
 #define Q_STR(n, p, max, doc)		{ p, RQ_STR, 0, max, 0, doc },
+#define Q_STATE(n, p, doc)		{ p, RQ_STATE, 0, 16, 0, doc },
 #define Q_STRS(n, p, max, doc)		{ p, RQ_STRS, 0, max, 0, doc },
 #define END(n)				{ NULL, RQ_U64, 0, 0, 0, NULL } };
 #include "routes.def"

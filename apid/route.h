@@ -31,7 +31,7 @@ enum scope {
 	SCOPE_ADMIN = 1 << 14		/* includes all */
 };
 
-enum route_query_kind { RQ_U64, RQ_STR, RQ_STRS };
+enum route_query_kind { RQ_U64, RQ_STR, RQ_STATE, RQ_STRS };
 
 /* name NULL ends a list. */
 struct route_query {

@@ -127,6 +127,12 @@ want "list by state" 200 GET '/v1/sandboxes?state=QUARANTINED'
 is "  none" "$(count)" 0
 want "list by what is no state" 400 GET '/v1/sandboxes?state=ready'
 member field state
+want "list of what is deleted" 400 GET '/v1/sandboxes?state=DELETED'
+member field state
+for l in '' = =b team\&label=; do
+	want "list by label '$l'" 400 GET "/v1/sandboxes?label=$l"
+	member field label
+done
 want "list, first page" 200 GET '/v1/sandboxes?limit=2'
 is "  two" "$(count)" 2
 next=$(j nextCursor)
