@@ -128,6 +128,39 @@ option(struct args *a, int argc, char **argv, int *i)
 	return take(a, o, val == NULL ? "" : val);
 }
 
+/*
+ * A name, or an id or the beginning of one, as the server takes them:
+ * nothing else may become part of a path.
+ */
+static int
+ref_ok(const char *s)
+{
+	size_t	n = strlen(s);
+
+	if (n >= 1 && n <= 26 &&
+	    strspn(s, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == n)
+		return 1;
+	return n >= 1 && n <= 63 && strchr("._-", s[0]) == NULL &&
+	    strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789._-") == n;
+}
+
+/* Operands that name a sandbox, or a session of one. */
+static int
+check_refs(const struct args *a)
+{
+	int	i;
+
+	if (strncmp(a->cmd->operands, "SANDBOX", strlen("SANDBOX")) != 0)
+		return 0;
+	for (i = 0; i < a->noperand; i++)
+		if (!ref_ok(a->operand[i])) {
+			(void)fail("\"%s\": expected a name, of at most 63 "
+			    "of a-z 0-9 . _ -, or an id", a->operand[i]);
+			return -1;
+		}
+	return 0;
+}
+
 static int
 check_operands(struct args *a)
 {
@@ -147,6 +180,8 @@ check_operands(struct args *a)
 		    a->noperand < cmd->min ? "" : " and nothing more");
 		return -1;
 	}
+	if (check_refs(a) == -1)
+		return -1;
 	if (cmd->flags & CMD_EXEC && a->ncommand == 0) {
 		(void)fail("expected a command: %s", cmd->operands);
 		return -1;

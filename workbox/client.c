@@ -45,6 +45,7 @@ static struct {
 	char		*auth;			/* owned; header, or NULL */
 	const char	*sock;			/* borrowed: path, or NULL */
 	int		 local;			/* this host */
+	char		*about;			/* owned; "OPERAND: " or NULL */
 } cl;
 
 /* ---- where and who ----------------------------------------------------- */
@@ -148,7 +149,18 @@ client_init(const struct args *a)
 		return fail("start libcurl");
 	if ((rc = set_server(server)) != 0)
 		return rc;
+	if (a->noperand > 0)
+		cl.about = xasprintf("%s%s%s: ", a->operand[0],
+		    a->noperand > 1 ? " " : "",
+		    a->noperand > 1 ? a->operand[1] : "");
 	return set_token(args_get(a, "token-file"));
+}
+
+void
+client_about(const char *operand)
+{
+	free(cl.about);
+	cl.about = operand == NULL ? NULL : xasprintf("%s: ", operand);
 }
 
 const char *
@@ -459,6 +471,12 @@ problem_exit(const char *code)
 	return EXIT_OURS;
 }
 
+static const char *
+about(void)
+{
+	return cl.about != NULL ? cl.about : "";
+}
+
 /* The lines with which a create that failed says why. */
 static void
 launch_log(const json_t *log)
@@ -487,11 +505,12 @@ problem(const struct req *r)
 	if (*detail == '\0')
 		detail = json_str(j, "title");
 	if (*detail != '\0')
-		(void)fail("%s%s%s%s%s%s", field, *field != '\0' ? ": " : "",
-		    detail, *code != '\0' ? " (" : "", code,
-		    *code != '\0' ? ")" : "");
+		(void)fail("%s%s%s%s%s%s%s", about(), field,
+		    *field != '\0' ? ": " : "", detail, *code != '\0' ?
+		    " (" : "", code, *code != '\0' ? ")" : "");
 	else
-		(void)fail("%s answered %ld", cl.given, r->status);
+		(void)fail("%s%s answered %ld", about(), cl.given,
+		    r->status);
 	if (r->status == 401 && cl.auth == NULL)
 		note("no key: set WORKBOX_TOKEN or give --token-file");
 	launch_log(json_object_get(j, "launchLog"));
@@ -527,12 +546,12 @@ req_fail(const struct req *r)
 	if (r->result == CURLE_OK)
 		return problem(r);
 	if (cl.sock != NULL && req_unsent(r) && os_errno(r) == EACCES)
-		return fail("reach %s: %s; only root and the group workbox "
-		    "may", cl.given, curl_why(r));
+		return fail("%sreach %s: %s; only root and the group "
+		    "workbox may", about(), cl.given, curl_why(r));
 	if (req_unsent(r))
-		return fail("reach %s: %s; is \"workbox serve\" running there?",
-		    cl.given, curl_why(r));
-	return fail("ask %s: %s", cl.given, curl_why(r));
+		return fail("%sreach %s: %s; is \"workbox serve\" running "
+		    "there?", about(), cl.given, curl_why(r));
+	return fail("%sask %s: %s", about(), cl.given, curl_why(r));
 }
 
 int
@@ -548,8 +567,8 @@ client_call(const char *method, char *path, json_t *body, json_t **ret)
 	if (req_run(r) == -1)
 		rc = req_fail(r);
 	else if (ret != NULL && (answer = req_answer(r)) == NULL)
-		rc = fail("%s answered %ld without JSON", cl.given,
-		    r->status);
+		rc = fail("%s%s answered %ld without JSON", about(),
+		    cl.given, r->status);
 	req_free(r);
 	if (rc == 0 && ret != NULL)
 		*ret = answer;

@@ -276,6 +276,7 @@ rm_main(const struct args *a)
 		path = client_path("/v1/sandboxes", a->operand[i], NULL);
 		if (grace != NULL)
 			client_query(&path, "graceSeconds", grace);
+		client_about(a->operand[i]);
 		one = client_call("DELETE", path, NULL, NULL);
 		rc = rc != 0 ? rc : one;
 	}

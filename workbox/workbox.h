@@ -144,6 +144,11 @@ struct req;
  * A warning where the token would cross a network in clear.
  */
 int	 client_init(const struct args *);
+/*
+ * The operand that a request is about, for messages (copied, or NULL); all
+ * operands until this is called.
+ */
+void	 client_about(const char *);
 const char *client_server(void);	/* as given, for messages */
 
 /*

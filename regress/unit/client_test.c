@@ -36,6 +36,7 @@
 	"\"exitCode\":" #c ",\"signal\":null,\"reason\":null}}\n"
 #define CHUNK(n, s) "{\"seq\":" #n ",\"stream\":\"stdout\",\"data\":\"" s \
 	"\",\"encoding\":\"utf-8\"}\n"
+#define NONE	"{\"code\":\"not-found\",\"detail\":\"no\"}"
 #define JSON(st, b) "HTTP/1.1 " st " X\r\nContent-Type: application/json\r\n" \
 	"Connection: close\r\n\r\n" b
 
@@ -369,6 +370,18 @@ START_TEST(problems)
 	    "\"d\",\"launchLog\":[\"l1\",\"l2\"]}")), "sandbox", "create",
 	    NULL);
 	expect(125, "", "launch log: l2", NULL);
+	/* Of several operands the one that it is about is named. */
+	with_input("", A(JSON("404", NONE), JSON("204", ""),
+	    JSON("404", NONE)), "sandbox", "rm", "d", "e", "l", NULL);
+	expect(125, "", NULL, "DELETE /v1/sandboxes/l");
+	ck_assert_str_eq(err, "workbox sandbox rm: d: no (not-found)\n"
+	    "workbox sandbox rm: l: no (not-found)\n");
+	with_input("", A(JSON("404", NONE)), "sandbox", "logs", "b", "s",
+	    NULL);
+	expect(125, "", "sandbox logs: b s: no (not-found)\n", NULL);
+	with_input("", A(JSON("404", NONE)), "sandbox", "exec", "b", "--",
+	    "x", NULL);
+	expect(125, "", "sandbox exec: b: no (not-found)\n", NULL);
 	with_input("", A(JSON("500", "<html>")), "sandbox", "inspect", "a",
 	    NULL);
 	expect(125, "", "answered 500", NULL);
@@ -428,12 +441,26 @@ END_TEST
 
 START_TEST(paths)
 {
-	with_input("", A(JSON("200", "{}")), "sandbox", "inspect", "../a/b?c",
+	static const char *const	bad[] = { "", "a b", "../x", "..", ".",
+	    "-", "a/b", "a?b", "Abc", "01ARZ3NDEKTSV4RRFFQ69G5FAVX",
+	    "\303\244" };
+	size_t				i;
+
+	for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		with_input("", A(NULL), "sandbox", "inspect", "--", bad[i],
+		    NULL);
+		expect(125, "", "\": expected a name, ", NULL);
+		with_input("", A(NULL), "sandbox", "wait", "--", "a", bad[i],
+		    NULL);
+		expect(125, "", "\": expected a name, ", NULL);
+	}
+	with_input("", A(JSON("200", "{}")), "sandbox", "inspect",
+	    "01ARZ3NDEKTSV4RRFFQ69G5FAV", NULL);
+	expect(0, "{}\n", "", "GET /v1/sandboxes/01ARZ3NDEKTSV4RRFFQ69G5FAV "
+	    "HTTP");
+	with_input("", A(JSON("200", "{}")), "sandbox", "inspect", "a..-_9",
 	    NULL);
-	expect(0, "{}\n", "", "GET /v1/sandboxes/..%2Fa%2Fb%3Fc HTTP");
-	with_input("", A(JSON("200", "{}")), "sandbox", "inspect", "..",
-	    NULL);
-	expect(0, "{}\n", "", "GET /v1/sandboxes/%2E%2E HTTP");
+	expect(0, "{}\n", "", "GET /v1/sandboxes/a..-_9 HTTP");
 }
 END_TEST
 
