@@ -273,7 +273,7 @@ for c in 'runtime install' 'rootfs build minimal'; do
 	no "by $c too" 125 "$WB_BIN" $c --state "$work/second"
 	like "with the same words" "$out" "^workbox ${c% minimal}: state directory $work/second: expected a directory that only root can write\$"
 done
-is "nothing is put there" "$(ls -A "$work/second" "$work/second/rootfs" | grep -e runtime -e minimal -e build)" ''
+is "nothing is put there" "$(ls -A "$work/second/rootfs")" ''
 no "by doctor" 1 "$WB_BIN" doctor --state "$work/second" --config "$work/workbox.conf"
 cure=$(printf '%s\n' "$out" | sed -n '/^fail state: /{n;s/^ *cure: //p;}')
 (eval "$cure") && is "whose cure makes it one" "$(stat -c %a:%u "$work/second")" 755:0
