@@ -317,7 +317,7 @@ def test_bodies(s):
             (b'{"limits":{"memoryBytes":-1}}', "limits.memoryBytes"),
             (b'{"limits":{"pids":400,"x":1}}', "limits.x"),
             (b'{"limits":[]}', "limits"), (b'{"limits":null}', "limits"),
-            (b'{"name":"a","name":"b"}', None), (b'{"nam":"a"}', "nam"),
+            (b'{"name":"a","name":"b"}', "name"), (b'{"nam":"a"}', "nam"),
             (b'{"name":"A"}', "name"), (b'{"name":""}', "name"),
             (b'{"name":"%s"}' % (b"a" * 64), "name"), (b'{"name":1}', "name"),
             (b'{"name":"a\\u0000"}', None), (b'{"name":"\\ud800"}', None),
