@@ -20,8 +20,11 @@ wb exec rec -- sh -c 'exit 7' >/dev/null 2>&1
 # bytes that are no text come from within the box: JSON cannot bring them
 wb exec rec -- sh -c 'wb run -- echo "$(printf "a\377b")"' >/dev/null 2>&1
 WORKBOX_TOKEN=wrong-wrong-wrong-wrong "$WB_BIN" sandbox list >/dev/null 2>&1
-told() { export_to "$work/a"; [ "$(grep -Fc '"type":"session.ended"' "$work/a")" -ge 4 ]; }
-await told	# the box's own session is told when it has ended
+told() {
+	export_to "$work/a"
+	[ "$(grep -Fc '"type":"session.ended"' "$work/a")" -ge 4 ] && grep -Fq '"type":"auth.failed"' "$work/a"
+}
+await told	# the box's own session when it has ended, a refused key in a moment
 is "one server.started" "$(grep -Fc '"type":"server.started"' "$work/a")" 1
 is "one sandbox.created" "$(both "$work/a" '"type":"sandbox.created"' '"name":"rec"')" 1
 is "one proof.verified" "$(grep -Fc '"type":"proof.verified"' "$work/a")" 1
