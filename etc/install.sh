@@ -43,14 +43,12 @@ boxes() {
 	done
 }
 
-# Their names are the server's to tell: with the caller's key or the first one,
-# where the caller says, by the socket, or where it listens by default.
+# Their names are the server's to tell, with the caller's key or the first one.
+# By its socket alone: a key goes to nobody else, whoever listens on a port.
 names() {
 	for t in "${WORKBOX_TOKEN-}" "$(cat "$etc/token" 2>/dev/null)"; do
-		for s in "${WORKBOX_SERVER-}" "unix:$run/api.sock" http://127.0.0.1:8790; do
-			[ -n "$t" ] && [ -n "$s" ] || continue
-			WORKBOX_TOKEN=$t WORKBOX_SERVER=$s "$prefix/bin/workbox" sandbox list 2>/dev/null && return 0
-		done
+		[ -z "$t" ] || WORKBOX_TOKEN=$t WORKBOX_SERVER=unix:$run/api.sock \
+		    "$prefix/bin/workbox" sandbox list 2>/dev/null && return 0
 	done
 	return 1
 }

@@ -342,7 +342,7 @@ set_ended(void)
 	for (i = 0; i < 1000; i++)
 		n += set.faults[i] != 0 && set.faults[i] + WINDOW_MS > now;
 	if (n > srv.conf->restart_limit) {
-		log_warnx("%u faults within a minute: giving up; %u boxes "
+		log_errorx("%u faults within a minute: giving up; %u boxes "
 		    "run on", n, table_up());
 		leave(1);
 	}
