@@ -47,7 +47,8 @@ boxes() {
 # By its socket alone: a key goes to nobody else, whoever listens on a port.
 names() {
 	for t in "${WORKBOX_TOKEN-}" "$(cat "$etc/token" 2>/dev/null)"; do
-		[ -z "$t" ] || WORKBOX_TOKEN=$t WORKBOX_SERVER=unix:$run/api.sock \
+		[ -n "$t" ] || continue
+		WORKBOX_TOKEN=$t WORKBOX_SERVER=unix:$run/api.sock \
 		    "$prefix/bin/workbox" sandbox list 2>/dev/null && return 0
 	done
 	return 1
