@@ -278,7 +278,6 @@ static void
 exec_running(struct exec *e)
 {
 	e->running = 1;
-	api_pour(e->req, e->session);
 	e->end.fn = exec_ended;
 	e->end.arg = e;
 	if (e->stream) {
@@ -302,33 +301,73 @@ exec_done(struct session *s, enum wb_code code, const char *detail, void *arg)
 
 	if (e->session == NULL && s != NULL)
 		e->session = session_ref(s);
-	if (code != CODE_NONE)
+	if (code != CODE_NONE) {
 		exec_break(e, code, detail);
-	else if (e->gone) {
-		api_pour(e->req, e->session);
+		return;
+	}
+	api_pour(e->req, e->session);
+	if (e->gone) {
 		e->running = 1;
 		exec_gone(NULL, e->why, e);
 	} else
 		exec_running(e);
 }
 
+static struct exec *
+exec_new(struct http_req *r)
+{
+	struct exec	*e = xcalloc(1, sizeof(*e));
+
+	e->req = r;
+	e->stream = http_query_u64(r, "stream", 0) != 0;
+	http_on_gone(r, exec_gone, e);
+	http_on_drain(r, exec_drain, e);
+	return e;
+}
+
+/* It runs or has run already: what is kept of its output, and its end. */
+static void
+exec_made(struct http_req *r, struct session *s)
+{
+	const char	*why;
+	enum wb_code	 code = box_refuses_talk(s->box, &why);
+	struct exec	*e;
+
+	if (code != CODE_NONE) {
+		api_fail_session(r, code, s, why);
+		return;
+	}
+	e = exec_new(r);
+	e->session = session_ref(s);
+	e->reader = reader_new(s, 0, 1, 1, &exec_ops, e);
+	if (e->reader == NULL)
+		exec_break(e, CODE_TOO_MANY, "Too many read this session.");
+	else
+		exec_running(e);
+}
+
+static void
+exec_begin(struct http_req *r, const struct key *key,
+    const struct key_made *made)
+{
+	struct session_spec	 sp;
+	struct box		*b;
+
+	if (made != NULL) {
+		api_made(r, made, exec_made);
+		return;
+	}
+	if ((b = api_box(r)) == NULL || api_spec(r, b, key, &sp) == -1)
+		return;
+	sp.attached = 1;
+	session_start(b, &sp, exec_sent, exec_done, exec_new(r));
+	api_spec_free(&sp);
+}
+
 void
 api_exec(struct http_req *r)
 {
-	struct session_spec	 sp;
-	struct exec		*e;
-	struct box		*b;
-
-	if ((b = api_box(r)) == NULL || api_spec(r, &sp) == -1)
-		return;
-	e = xcalloc(1, sizeof(*e));
-	e->req = r;
-	e->stream = http_query_u64(r, "stream", 0) != 0;
-	sp.attached = 1;
-	http_on_gone(r, exec_gone, e);
-	http_on_drain(r, exec_drain, e);
-	session_start(b, &sp, exec_sent, exec_done, e);
-	api_spec_free(&sp);
+	key_begin(r, exec_begin);
 }
 
 /* ---- output of any session ---------------------------------------- */

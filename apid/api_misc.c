@@ -59,6 +59,17 @@ api_no_session(struct http_req *r, enum wb_code code)
 		    "looked up.", http_param(r, "sid"));
 }
 
+enum wb_code
+code_find(const char *name)
+{
+	unsigned int	i;
+
+	for (i = 1; i < 64; i++)	/* those of messages */
+		if (strcmp(code_name(i), name) == 0)
+			return (enum wb_code)i;
+	return CODE_NONE;
+}
+
 const char *
 api_field(enum wb_code code)
 {
@@ -68,10 +79,14 @@ api_field(enum wb_code code)
 	case CODE_COMMAND_NOT_FOUND:
 	case CODE_COMMAND_NOT_EXECUTABLE:
 		return "argv[0]";
+	case CODE_LIMIT_UNSUPPORTED:
+		return "limits";
 	case CODE_NAME_TAKEN:
 		return "name";
 	case CODE_ROOTFS_UNKNOWN:
 		return "rootfs";
+	case CODE_USER_UNKNOWN:
+		return "user";
 	default:
 		return NULL;
 	}

@@ -21,6 +21,57 @@
 #define LIST_LIMIT	100
 #define GRACE_S		10
 
+/* ---- a row of stored ----------------------------------------------- */
+
+struct ask_row {
+	struct http_req	*req;
+	void		(*fn)(struct http_req *, const struct row_sandbox *);
+};
+
+/* A row of this tenant, by id; deleted ones for their 24 hours. */
+static void
+row_told(void *arg, const struct msg *m)
+{
+	struct ask_row		*a = arg;
+	struct http_req		*r = a->req;
+	struct row_sandbox	 row;
+	struct wire_bin		 items[512];
+	void			(*fn)(struct http_req *,
+				    const struct row_sandbox *) = a->fn;
+
+	free(a);
+	if (m->row->type == MSG_ERROR &&
+	    m->body.error.code != CODE_NOT_FOUND) {
+		api_fail(r, (enum wb_code)m->body.error.code,
+		    m->body.error.detail);
+		return;
+	}
+	if (m->row->type != MSG_ERROR && wire_decode_into(&wire_row_sandbox,
+	    m->body.sandbox_is.row.data, m->body.sandbox_is.row.len, items,
+	    512, &row) == -1)
+		fatalx("sandbox row of stored: %s", wire_error());
+	if (m->row->type == MSG_ERROR ||
+	    strcmp(row.tenant, http_tenant(r)) != 0 ||
+	    (row.state == BOX_DELETED &&
+	    row.changed_ms + DELETED_MS < now_ms()))
+		api_no_box(r);
+	else
+		fn(r, &row);
+}
+
+static void
+row_ask(struct http_req *r, const char *id,
+    void (*fn)(struct http_req *, const struct row_sandbox *))
+{
+	struct msg_sandbox_get	 m = { 0 };
+	struct ask_row		*a = xcalloc(1, sizeof(*a));
+
+	a->req = r;
+	a->fn = fn;
+	(void)str_copy(m.id, id, sizeof(m.id));
+	peer_ask(env.stored, MSG_SANDBOX_GET, &m, T_STORE, row_told, a);
+}
+
 /* ---- create ------------------------------------------------------- */
 
 static int
@@ -198,8 +249,36 @@ create_recorded(struct box *b, enum wb_code code, const char *detail,
 	}
 }
 
-void
-api_sandbox_create(struct http_req *r)
+/* The row of one that has gone since. */
+static void
+made_row(struct http_req *r, const struct row_sandbox *row)
+{
+	if (strcmp(row->reason, code_name(CODE_CREATE_FAILED)) == 0)
+		http_fail_with(r, CODE_CREATE_FAILED, json_pack("{ss}",
+		    "sandboxId", row->id), "It could not be made then, and "
+		    "is not tried again under the same key.");
+	else
+		http_reply_json(r, 201, box_row_json(row));
+}
+
+/* The sandbox that the key made before, as it is now. */
+static void
+create_made(struct http_req *r, const struct key_made *made)
+{
+	struct box	*b = box_by_id(made->sandbox);
+
+	http_add_header(r, "Idempotent-Replayed", "true");
+	if (b == NULL)
+		row_ask(r, made->sandbox, made_row);
+	else if (http_query_u64(r, "wait", 1) == 0)
+		http_reply_json(r, 202, box_json(b));
+	else if (!boot_follow(b, create_done, r))
+		http_reply_json(r, 201, box_json(b));
+}
+
+static void
+create_begin(struct http_req *r, const struct key *key,
+    const struct key_made *made)
 {
 	const json_t		*body = http_json(r);
 	const char		*rootfs;
@@ -207,6 +286,10 @@ api_sandbox_create(struct http_req *r)
 	struct box		*b;
 	char			 id[27];
 
+	if (made != NULL) {
+		create_made(r, made);
+		return;
+	}
 	if (env.stopping) {
 		http_fail(r, CODE_STOPPING, NULL, "The server stops.");
 		return;
@@ -233,8 +316,14 @@ api_sandbox_create(struct http_req *r)
 	b->pids = row.pids;
 	b->labels = row.labels;
 	b->env = row.env;
-	boot_create(b, http_actor(r), http_id(r), create_recorded,
+	boot_create(b, http_actor(r), http_id(r), key, create_recorded,
 	    create_done, r);
+}
+
+void
+api_sandbox_create(struct http_req *r)
+{
+	key_begin(r, create_begin);
 }
 
 /* ---- list --------------------------------------------------------- */
@@ -346,55 +435,6 @@ api_sandbox_list(struct http_req *r)
 }
 
 /* ---- get, of what is gone too ------------------------------------- */
-
-struct ask_row {
-	struct http_req	*req;
-	void		(*fn)(struct http_req *, const struct row_sandbox *);
-};
-
-/* A row of this tenant, by id; deleted ones for their 24 hours. */
-static void
-row_told(void *arg, const struct msg *m)
-{
-	struct ask_row		*a = arg;
-	struct http_req		*r = a->req;
-	struct row_sandbox	 row;
-	struct wire_bin		 items[512];
-	void			(*fn)(struct http_req *,
-				    const struct row_sandbox *) = a->fn;
-
-	free(a);
-	if (m->row->type == MSG_ERROR &&
-	    m->body.error.code != CODE_NOT_FOUND) {
-		api_fail(r, (enum wb_code)m->body.error.code,
-		    m->body.error.detail);
-		return;
-	}
-	if (m->row->type != MSG_ERROR && wire_decode_into(&wire_row_sandbox,
-	    m->body.sandbox_is.row.data, m->body.sandbox_is.row.len, items,
-	    512, &row) == -1)
-		fatalx("sandbox row of stored: %s", wire_error());
-	if (m->row->type == MSG_ERROR ||
-	    strcmp(row.tenant, http_tenant(r)) != 0 ||
-	    (row.state == BOX_DELETED &&
-	    row.changed_ms + DELETED_MS < now_ms()))
-		api_no_box(r);
-	else
-		fn(r, &row);
-}
-
-static void
-row_ask(struct http_req *r, const char *id,
-    void (*fn)(struct http_req *, const struct row_sandbox *))
-{
-	struct msg_sandbox_get	 m = { 0 };
-	struct ask_row		*a = xcalloc(1, sizeof(*a));
-
-	a->req = r;
-	a->fn = fn;
-	(void)str_copy(m.id, id, sizeof(m.id));
-	peer_ask(env.stored, MSG_SANDBOX_GET, &m, T_STORE, row_told, a);
-}
 
 /* The box, or NULL: its row was asked for, or it was answered. */
 static struct box *

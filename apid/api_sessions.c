@@ -12,6 +12,7 @@
 #define ARGV_MAX	32768		/* bytes; proto.def, session_run */
 #define ENV_MAX		16384
 #define CWD_MAX		1023
+#define LABELS_MAX	8192
 #define LIST_LIMIT	100
 #define ROWS_PAGE	256		/* proto.def, session_rows.limit */
 
@@ -40,6 +41,34 @@ spec_lists(struct http_req *r, const struct session_spec *sp)
 		    "larger than %d bytes.", ENV_MAX);
 		return -1;
 	}
+	if (list_bytes(&sp->labels) > LABELS_MAX) {
+		http_fail(r, CODE_BAD_REQUEST, "labels", "Labels are larger "
+		    "than %d bytes together.", LABELS_MAX);
+		return -1;
+	}
+	return 0;
+}
+
+/* The limits of one session lie below its sandbox's, or say nothing. */
+static int
+spec_limits(struct http_req *r, const struct box *b, const json_t *l,
+    struct session_spec *sp)
+{
+	sp->memory_bytes = (uint64_t)json_integer_value(json_object_get(l,
+	    "memoryBytes"));
+	sp->pids = (uint64_t)json_integer_value(json_object_get(l, "pids"));
+	if (sp->memory_bytes > b->memory_bytes) {
+		http_fail(r, CODE_LIMIT_ABOVE_CEILING, "limits.memoryBytes",
+		    "Expected: at most %llu, the sandbox's own.",
+		    (unsigned long long)b->memory_bytes);
+		return -1;
+	}
+	if (sp->pids > b->pids) {
+		http_fail(r, CODE_LIMIT_ABOVE_CEILING, "limits.pids",
+		    "Expected: at most %llu, the sandbox's own.",
+		    (unsigned long long)b->pids);
+		return -1;
+	}
 	return 0;
 }
 
@@ -52,7 +81,8 @@ member_string(const json_t *o, const char *name)
 }
 
 int
-api_spec(struct http_req *r, struct session_spec *ret)
+api_spec(struct http_req *r, const struct box *b, const struct key *key,
+    struct session_spec *ret)
 {
 	const json_t	*body = http_json(r), *in;
 	double		 t = json_number_value(json_object_get(body,
@@ -62,8 +92,11 @@ api_spec(struct http_req *r, struct session_spec *ret)
 	memset(ret, 0, sizeof(*ret));
 	ret->name = member_string(body, "name");
 	ret->cwd = member_string(body, "cwd");
+	ret->user = member_string(body, "user");
+	ret->key = key;
 	ret->argv = list_from_array(json_object_get(body, "argv"));
 	ret->env = list_from_object(json_object_get(body, "env"));
+	ret->labels = list_from_object(json_object_get(body, "labels"));
 	ret->timeout_ms = (uint64_t)llround(t * 1000);
 	in = json_object_get(body, "stdin");
 	len = json_string_length(in);
@@ -74,7 +107,8 @@ api_spec(struct http_req *r, struct session_spec *ret)
 	    json_is_true(json_object_get(body, "stdinOpen"));
 	ret->actor = http_actor(r);
 	ret->request = http_id(r);
-	if (spec_lists(r, ret) == 0)
+	if (spec_lists(r, ret) == 0 && spec_limits(r, b,
+	    json_object_get(body, "limits"), ret) == 0)
 		return 0;
 	api_spec_free(ret);
 	return -1;
@@ -85,6 +119,7 @@ api_spec_free(struct session_spec *sp)
 {
 	list_free(&sp->argv);
 	list_free(&sp->env);
+	list_free(&sp->labels);
 }
 
 /* ---- the rest of a body's stdin ----------------------------------- */
@@ -142,16 +177,77 @@ run_done(struct session *s, enum wb_code code, const char *detail, void *arg)
 		api_fail(r, code, detail);
 }
 
-void
-api_session_create(struct http_req *r)
+static void
+run_made(struct http_req *r, struct session *s)
+{
+	http_reply_json(r, 201, session_json(s));
+}
+
+static void
+run_begin(struct http_req *r, const struct key *key,
+    const struct key_made *made)
 {
 	struct session_spec	 sp;
 	struct box		*b;
 
-	if ((b = api_box(r)) == NULL || api_spec(r, &sp) == -1)
+	if (made != NULL) {
+		api_made(r, made, run_made);
+		return;
+	}
+	if ((b = api_box(r)) == NULL || api_spec(r, b, key, &sp) == -1)
 		return;
 	session_start(b, &sp, NULL, run_done, r);
 	api_spec_free(&sp);
+}
+
+void
+api_session_create(struct http_req *r)
+{
+	key_begin(r, run_begin);
+}
+
+/* ---- what a key made before ---------------------------------------- */
+
+struct made {
+	struct http_req	*req;
+	void		(*fn)(struct http_req *, struct session *);
+};
+
+static void
+made_session(struct session *s, enum wb_code code, void *arg)
+{
+	struct made	*m = arg;
+	enum wb_code	 why = s == NULL ? CODE_NONE : code_find(s->reason);
+
+	if (s == NULL)
+		http_fail(m->req, code == CODE_NOT_FOUND ? CODE_GONE : code,
+		    NULL, "The command was run before; its session is no "
+		    "longer kept.");
+	else if (s->state == SESSION_ENDED && why != CODE_NONE)
+		api_fail_session(m->req, why, s, "It could not be started "
+		    "then, and is not tried again under the same key.");
+	else
+		m->fn(m->req, s);
+	free(m);
+}
+
+void
+api_made(struct http_req *r, const struct key_made *made,
+    void (*fn)(struct http_req *, struct session *))
+{
+	struct box	*b = box_by_id(made->sandbox);
+	struct made	*m;
+
+	http_add_header(r, "Idempotent-Replayed", "true");
+	if (b == NULL) {
+		http_fail(r, CODE_GONE, NULL, "The command was run before, "
+		    "in sandbox %s, which is no more.", made->sandbox);
+		return;
+	}
+	m = xcalloc(1, sizeof(*m));
+	m->req = r;
+	m->fn = fn;
+	session_get(b, made->session, made_session, m);
 }
 
 /* ---- look, and wait ----------------------------------------------- */
@@ -305,7 +401,7 @@ list_page(void *arg, const struct msg *m)
 	const struct wire_list	*rows = &m->body.session_page.rows;
 	struct session		*s;
 	struct row_session	 row;
-	struct wire_bin		 items[1024];
+	struct wire_bin		 items[SESSION_ITEMS];
 	size_t			 i;
 
 	if (m->row->type == MSG_ERROR) {
@@ -319,7 +415,7 @@ list_page(void *arg, const struct msg *m)
 	for (i = 0; i < rows->n && json_array_size(l->items) <= l->limit;
 	    i++) {
 		if (wire_decode_into(&wire_row_session, rows->v[i].data,
-		    rows->v[i].len, items, 1024, &row) == -1)
+		    rows->v[i].len, items, SESSION_ITEMS, &row) == -1)
 			fatalx("session row of stored: %s", wire_error());
 		(void)str_copy(l->after, row.id, sizeof(l->after));
 		s = session_find(l->box, row.id);

@@ -265,6 +265,28 @@ int	 box_talks(const struct box *);
 /* The same as box_refuses() for what needs only that. */
 enum wb_code box_refuses_talk(const struct box *, const char **ret_why);
 
+/* ---- key.c: at most once ------------------------------------------ */
+
+/* A client's word for what it makes, and all that it asked for with it. */
+struct key {
+	char	text[256];
+	uint8_t	asked[32];		/* SHA-256 */
+};
+/* What was made with a key before. */
+struct key_made {
+	char	sandbox[27], session[27];	/* session "": the sandbox */
+};
+/*
+ * Calls fn once: with made NULL when there is no key (key NULL) or nothing
+ * was made with it, else with what was.  Requests with a key that another is
+ * using wait for that one's end.  One that was used for something else is
+ * refused, and fn not called.  key is fn's until the final call.
+ */
+void	 key_begin(struct http_req *, void (*fn)(struct http_req *,
+	    const struct key *, const struct key_made *));
+/* For the messages that make something; key may be NULL. */
+void	 key_put(const struct key *, char text[256], struct wire_bin *asked);
+
 /* ---- boot.c: from a row to READY ---------------------------------- */
 
 struct boot_result {
@@ -279,7 +301,15 @@ struct boot_result {
  * or failed; if recorded was given an error, done is not called.
  */
 void	 boot_create(struct box *, const char *actor, const char *request,
+	    const struct key *,		/* NULL: none */
 	    void (*recorded)(struct box *, enum wb_code, const char *, void *),
+	    void (*done)(struct box *, const struct boot_result *, void *),
+	    void *arg);
+/*
+ * Calls done once, as boot_create() would: when the creation that is under
+ * way is over.  0: none is.
+ */
+int	 boot_follow(struct box *,
 	    void (*done)(struct box *, const struct boot_result *, void *),
 	    void *arg);
 /* The caller of boot_create() no longer listens. */
@@ -344,7 +374,9 @@ struct session {
 	struct box		*box;		/* referenced */
 	unsigned int		 refs;
 	char			 sandbox[27], id[27], tenant[64], name[64];
-	struct wire_list	 argv;		/* owned */
+	char			 user[65];	/* as asked for */
+	struct wire_list	 argv, labels;	/* owned */
+	uint64_t		 memory_bytes, pids;	/* its own; 0: none */
 	unsigned int		 origin;	/* 0 API, 1 wb */
 	enum session_state	 state;		/* as in the row */
 	int			 counted;	/* in box->running */
@@ -368,16 +400,18 @@ struct session {
 };
 
 struct session_spec {			/* all borrowed for the call */
-	const char		*name, *cwd;	/* "": none */
-	struct wire_list	 argv, env;
-	uint64_t		 timeout_ms;
+	const char		*name, *cwd, *user;	/* "": none */
+	struct wire_list	 argv, env, labels;
+	uint64_t		 timeout_ms, memory_bytes, pids;
 	const uint8_t		*input;
 	size_t			 input_len;	/* <= SESSION_INPUT_FIRST */
 	int			 stdin_open;
 	int			 attached;
 	const char		*actor, *request;
+	const struct key	*key;		/* NULL: none */
 };
 #define SESSION_INPUT_FIRST	8192
+#define SESSION_ITEMS	(1024 + 64)	/* of a row; proto.def */
 
 /*
  * Starts a command.  sent (may be NULL): the request is on its way, output
@@ -413,7 +447,7 @@ void	 session_count(struct session *);	/* it runs */
 void	 session_unlist(struct session *);	/* callers keep theirs */
 void	 sessions_trim(struct box *);		/* of ended ones */
 void	 session_put(struct session *, unsigned int state, int durable,
-	    const char *actor, const char *request,
+	    const char *actor, const char *request, const struct key *,
 	    void (*cb)(void *, const struct msg *), void *arg);
 void	 session_ask_end(struct session *);	/* SESSION_WAIT, once */
 
@@ -510,6 +544,9 @@ void	 remove_stray(const char *id);
 
 void	 reconcile_start(void);
 void	 health_start(void);
+/* Looks at a box now; fn when it has, or at once when one look is out. */
+void	 health_look(struct box *, void (*fn)(struct box *, void *),
+	    void *arg);
 
 /* Takes the descriptor of the token; -1 with errno. */
 int	 auth_load(int fd);
@@ -529,6 +566,8 @@ struct box *api_box(struct http_req *);
 /* There is no box {id}; no session {sid}, or why it was not found. */
 void	 api_no_box(struct http_req *);
 void	 api_no_session(struct http_req *, enum wb_code);
+/* The code of that name, or CODE_NONE. */
+enum wb_code code_find(const char *name);
 /* The member that a code of a peer's speaks of, or NULL. */
 const char *api_field(enum wb_code);
 /* A code and a detail of a peer's as a problem, with the member at fault. */
@@ -541,9 +580,16 @@ void	 api_fail_session(struct http_req *, enum wb_code,
  * (spec_free), the rest is borrowed from the request.  What of stdin does
  * not fit the first message is left to api_pour().  0, or -1 after an answer.
  */
-int	 api_spec(struct http_req *, struct session_spec *ret);
+int	 api_spec(struct http_req *, const struct box *, const struct key *,
+	    struct session_spec *ret);
 void	 api_spec_free(struct session_spec *);
 /* Writes what is left of the body's stdin, on its own; copies it. */
 void	 api_pour(struct http_req *, struct session *);
+/*
+ * The session that a key made before; NULL after an answer: it is no more,
+ * or could not be started.
+ */
+void	 api_made(struct http_req *, const struct key_made *,
+	    void (*fn)(struct http_req *, struct session *));
 
 #endif

@@ -64,6 +64,14 @@ struct boot {
 	void	(*done)(struct box *, const struct boot_result *, void *);
 	void	(*attached)(struct box *, const char *, void *);
 	void	*arg;				/* of all three */
+	TAILQ_HEAD(, follower) followers;	/* owned */
+};
+
+/* Who came later and waits for the same. */
+struct follower {
+	TAILQ_ENTRY(follower) next;
+	void	(*done)(struct box *, const struct boot_result *, void *);
+	void	*arg;
 };
 
 static void	boot_attach_ask(struct boot *);
@@ -86,6 +94,7 @@ boot_new(struct box *b, int attach)
 
 	o->box = box_ref(b);
 	o->attach = attach;
+	TAILQ_INIT(&o->followers);
 	(void)evtimer_assign(&o->again, env.base, boot_again, o);
 	b->boot = o;
 	return o;
@@ -115,6 +124,7 @@ boot_over(struct boot *o, const char *verdict)
 {
 	void	(*done)(struct box *, const struct boot_result *, void *);
 	void	(*attached)(struct box *, const char *, void *);
+	struct follower	*f;
 
 	done = o->done;
 	attached = o->attached;
@@ -126,6 +136,11 @@ boot_over(struct boot *o, const char *verdict)
 		done(o->box, &o->result, o->arg);
 	if (attached != NULL)
 		attached(o->box, verdict, o->arg);
+	while ((f = TAILQ_FIRST(&o->followers)) != NULL) {
+		TAILQ_REMOVE(&o->followers, f, next);
+		f->done(o->box, &o->result, f->arg);
+		free(f);
+	}
 	remove_go_on(o->box);
 	boot_free(o);
 }
@@ -246,6 +261,22 @@ boot_lost(struct box *b, const char *why)
 	if (o == NULL || o->step == B_OVER || o->step == B_SETTLE)
 		return;		/* SETTLE looks for itself */
 	boot_fail(o, CODE_CREATE_FAILED, why);
+}
+
+int
+boot_follow(struct box *b,
+    void (*done)(struct box *, const struct boot_result *, void *), void *arg)
+{
+	struct boot	*o = b->boot;
+	struct follower	*f;
+
+	if (o == NULL || o->attach)
+		return 0;
+	f = xcalloc(1, sizeof(*f));
+	f->done = done;
+	f->arg = arg;
+	TAILQ_INSERT_TAIL(&o->followers, f, next);
+	return 1;
 }
 
 void
@@ -641,6 +672,7 @@ boot_recorded(void *arg, const struct msg *m)
 
 void
 boot_create(struct box *b, const char *actor, const char *request,
+    const struct key *key,
     void (*recorded)(struct box *, enum wb_code, const char *, void *),
     void (*done)(struct box *, const struct boot_result *, void *), void *arg)
 {
@@ -661,6 +693,7 @@ boot_create(struct box *b, const char *actor, const char *request,
 		fatalx("encode sandbox: %s", wire_error());
 	(void)str_copy(m.actor, actor, sizeof(m.actor));
 	(void)str_copy(m.request, request, sizeof(m.request));
+	key_put(key, m.key, &m.asked);
 	m.row.data = buf;
 	m.row.len = (size_t)n;
 	o->step = B_RECORD;

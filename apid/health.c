@@ -21,6 +21,8 @@ struct poll {
 	enum wb_health	 health;
 	char		 part[64];
 	const char	*net;			/* what is wrong, or NULL */
+	void		(*fn)(struct box *, void *);	/* or NULL */
+	void		*arg;
 };
 
 static struct event	tick;
@@ -64,6 +66,8 @@ poll_answered(struct poll *p)
 	if (--p->due != 0)
 		return;
 	poll_tell(p);
+	if (p->fn != NULL)
+		p->fn(p->box, p->arg);
 	box_unref(p->box);
 	free(p);
 }
@@ -122,7 +126,7 @@ poll_ping(struct box *b)
 }
 
 static void
-poll_box(struct box *b)
+poll_box(struct box *b, void (*fn)(struct box *, void *), void *arg)
 {
 	struct msg_box_health	 h = { 0 };
 	struct msg_net_status	 n = { 0 };
@@ -131,6 +135,8 @@ poll_box(struct box *b)
 	b->polled = 1;
 	p->box = box_ref(b);
 	p->due = 1;
+	p->fn = fn;
+	p->arg = arg;
 	(void)str_copy(h.id, b->id, sizeof(h.id));
 	peer_ask(env.privd, MSG_BOX_HEALTH, &h, T_PRIVD, poll_privd, p);
 	if (b->state == BOX_QUARANTINED)
@@ -157,8 +163,17 @@ health_tick(int fd, short what, void *arg)
 		}
 		(void)str_copy(cursor, b->id, sizeof(cursor));
 		if (poll_due(b))
-			poll_box(b);
+			poll_box(b, NULL, NULL);
 	}
+}
+
+void
+health_look(struct box *b, void (*fn)(struct box *, void *), void *arg)
+{
+	if (poll_due(b))
+		poll_box(b, fn, arg);
+	else
+		fn(b, arg);
 }
 
 void

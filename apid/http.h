@@ -128,6 +128,8 @@ void	http_on_gone(struct http_req *,
 /* Calls fn once after ms, unless set anew or stopped (fn NULL). */
 void	http_timer(struct http_req *, uint64_t ms,
 	    void (*fn)(struct http_req *, void *), void *arg);
+/* Calls fn once, when the request is freed: after the final call. */
+void	http_on_done(struct http_req *, void (*fn)(void *), void *arg);
 /* A handler's own pointer. */
 void	http_set_data(struct http_req *, void *);
 void	*http_data(const struct http_req *);

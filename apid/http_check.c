@@ -639,6 +639,25 @@ http_check_body(struct http_req *r)
 	return 0;
 }
 
+/* ---- the client's key ---------------------------------------------------------------------------- */
+
+/* Where nothing is made, a key says nothing. */
+static int
+check_key(struct http_req *r)
+{
+	const char	*key = http_header(r, "Idempotency-Key");
+	size_t		 len;
+
+	if (key == NULL || !*r->route->keyed)
+		return 0;
+	len = strlen(key);
+	if (len > 0 && len <= 255 && wire_charset_ok(CS_PRINT, key, len))
+		return 0;
+	http_fail(r, CODE_BAD_REQUEST, "Idempotency-Key", "Expected: 1 to "
+	    "255 printable ASCII characters.");
+	return -1;
+}
+
 /* ---- all before the body ------------------------------------------------------------------------ */
 
 int
@@ -655,12 +674,8 @@ http_check_head(struct http_req *r)
 	if (r->route->scope != SCOPE_PUBLIC &&
 	    conf->authorize(r, conf->arg) == -1)
 		return -1;
-	if (http_header(r, "Idempotency-Key") != NULL) {
-		http_fail(r, CODE_NOT_IMPLEMENTED, "Idempotency-Key",
-		    "This version does not know repeated requests.");
-		return -1;
-	}
-	if (check_length(r) == -1 || check_query(r) == -1)
+	if (check_key(r) == -1 || check_length(r) == -1 ||
+	    check_query(r) == -1)
 		return -1;
 	return 0;
 }

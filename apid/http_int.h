@@ -112,6 +112,8 @@ struct http_req {
 	void			(*on_timer)(struct http_req *, void *);
 	void			*timer_arg;
 	void			*data;
+	void			(*on_done)(void *);
+	void			*done_arg;
 };
 
 /* http.c: each use of a connection from outside stands between these. */

@@ -55,8 +55,17 @@ http_req_new(struct http_conn *c)
 }
 
 void
+http_on_done(struct http_req *r, void (*fn)(void *), void *arg)
+{
+	r->on_done = fn;
+	r->done_arg = arg;
+}
+
+void
 http_req_free(struct http_req *r)
 {
+	if (r->on_done != NULL)
+		r->on_done(r->done_arg);
 	if (r->ev_timer != NULL)
 		event_free(r->ev_timer);
 	if (r->ev_gone != NULL)

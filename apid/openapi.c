@@ -229,6 +229,13 @@ operation(const struct route *r)
 	    "description", doc, "tags", tag(r), "responses", responses(r)));
 	ptr_free(&doc);
 	list = query_list(r);
+	if (*r->keyed)
+		(void)json_array_append_new(list, pack(json_pack(
+		    "{s:s, s:s, s:s, s:{s:s, s:i, s:i}}",
+		    "name", "Idempotency-Key", "in", "header",
+		    "description", "a repeat within a day makes nothing anew",
+		    "schema", "type", "string", "minLength", 1,
+		    "maxLength", 255)));
 	if (json_array_size(list) > 0)
 		put(o, "parameters", list);
 	else

@@ -15,6 +15,10 @@
  * The API is served when all is known and attached, or after SERVE_MS; what
  * connects before waits in the listen queue.
  *
+ * POST /v1/reconcile does the same again with what is in memory: boxes that
+ * are neither being made nor removed are held against privd's; one that is
+ * attached is looked at anew by health.c.
+ *
  * Must never: start again what has ended.
  */
 #include <string.h>
@@ -27,19 +31,56 @@
 #define SERVE_MS	3000		/* serve though not all are attached */
 #define HOST_SLACK_MS	2000		/* between two clocks */
 
-enum { FOUND_NOT, FOUND_DEAD, FOUND_ALIVE };
+/* FOUND_MOVES: is being made or removed: not looked at. */
+enum { FOUND_NOT, FOUND_DEAD, FOUND_ALIVE, FOUND_MOVES };
+
+#define ASKERS_MAX	64
 
 static struct {
+	int		 running, again;	/* again: by request */
 	char		 after[27];
+	char		 newest[27];	/* boxes made later are not looked at */
 	unsigned int	 due;		/* attaches */
 	struct event_reconcile_done	n;
 	struct event	 serve;
+	json_t		*items;		/* owned: verdicts */
+	uint64_t	 started_ms;
+	char		 actor[64], request[27];
+	struct http_req	*asker[ASKERS_MAX];
+	size_t		 naskers;
 } rec;
 
 static void	rows_ask(void);
 static void	found_ask(void);
 
 /* ---- the verdicts ------------------------------------------------- */
+
+static void
+rec_begin(int again, const char *actor, const char *request)
+{
+	rec.running = 1;
+	rec.again = again;
+	rec.after[0] = '\0';
+	memset(&rec.n, 0, sizeof(rec.n));
+	json_decref(rec.items);
+	rec.items = json_array();
+	rec.started_ms = now_ms();
+	(void)str_copy(rec.actor, actor, sizeof(rec.actor));
+	(void)str_copy(rec.request, request, sizeof(rec.request));
+}
+
+static void
+rec_reply(uint64_t finished_ms)
+{
+	size_t	i, n = rec.naskers;
+
+	rec.naskers = 0;
+	for (i = 0; i < n; i++)
+		http_reply_json(rec.asker[i], 200, json_pack("{sOsoso}",
+		    "items", rec.items,
+		    "startedAt", time_json(rec.started_ms),
+		    "finishedAt", time_json(finished_ms)));
+}
 
 static void
 rec_done(void)
@@ -49,18 +90,21 @@ rec_done(void)
 	    (unsigned long long)rec.n.suspect,
 	    (unsigned long long)rec.n.absent,
 	    (unsigned long long)rec.n.quarantined);
-	event_append(EVENT_RECONCILE_DONE, &rec.n, "apid", "", "", "", "ok",
-	    "", NULL, NULL);
-	(void)event_del(&rec.serve);
-	apid_serve();
-	health_start();
+	event_append(EVENT_RECONCILE_DONE, &rec.n, rec.actor, "", "",
+	    rec.request, "ok", "", NULL, NULL);
+	rec.running = 0;
+	if (!rec.again) {
+		(void)event_del(&rec.serve);
+		apid_serve();
+		health_start();
+	}
+	rec_reply(now_ms());
 }
 
+/* One box's verdict, for who asks. */
 static void
-rec_attached(struct box *b, const char *verdict, void *arg)
+rec_verdict(const struct box *b, const char *verdict, const char *reason)
 {
-	(void)b;
-	(void)arg;
 	if (strcmp(verdict, "attached") == 0)
 		rec.n.attached++;
 	else if (strcmp(verdict, "suspect") == 0)
@@ -69,8 +113,28 @@ rec_attached(struct box *b, const char *verdict, void *arg)
 		rec.n.quarantined++;
 	else
 		rec.n.absent++;
+	(void)json_array_append_new(rec.items, json_pack("{ssssssso}",
+	    "id", b->id, "name", b->name, "verdict", verdict,
+	    "reason", text_json_or_null(reason)));
+}
+
+static void
+rec_attached(struct box *b, const char *verdict, void *arg)
+{
+	(void)arg;
+	rec_verdict(b, verdict, strcmp(verdict, "attached") == 0 ? "" :
+	    strcmp(verdict, "suspect") == 0 ? b->part : b->reason);
 	if (--rec.due == 0)
 		rec_done();
+}
+
+/* Looked at anew: what its health is now. */
+static void
+rec_looked(struct box *b, void *arg)
+{
+	rec_attached(b, b->state == BOX_QUARANTINED ? "quarantined" :
+	    b->state != BOX_READY || b->health == ABSENT ? "absent" :
+	    b->health == HEALTHY ? "attached" : "suspect", arg);
 }
 
 /* Whether the host has started since the box was last heard of. */
@@ -88,11 +152,12 @@ host_restarted(const struct box *b)
 static void
 rec_absent(struct box *b)
 {
-	rec.n.absent++;
+	const char	*why = host_restarted(b) ? "host-restart" : "absent";
+
+	rec_verdict(b, "absent", why);
 	box_health(b, ABSENT, "");
 	sessions_forsaken(b);
-	box_move(b, BOX_STOPPED, host_restarted(b) ? "host-restart" :
-	    "absent", 1, NULL, NULL, NULL);
+	box_move(b, BOX_STOPPED, why, 1, NULL, NULL, NULL);
 }
 
 static void
@@ -100,7 +165,7 @@ rec_frozen(struct box *b)
 {
 	struct msg_box_quarantine	m = { 0 };
 
-	rec.n.quarantined++;
+	rec_verdict(b, "quarantined", b->reason);
 	b->condemned = 1;
 	if (b->found != FOUND_ALIVE) {
 		box_health(b, ABSENT, "");
@@ -128,7 +193,7 @@ rec_box(struct box *b)
 	case BOX_REQUESTED:
 	case BOX_PROVISIONING:
 	case BOX_BOOTSTRAPPING:
-		rec.n.absent++;
+		rec_verdict(b, "absent", code_name(CODE_CREATE_FAILED));
 		remove_box(b, 0, "create-failed", "apid", "", NULL);
 		break;
 	case BOX_DRAINING:
@@ -139,6 +204,7 @@ rec_box(struct box *b)
 		rec_frozen(b);
 		break;
 	case BOX_STOPPED:
+		rec_verdict(b, "absent", b->reason);
 		box_health(b, ABSENT, "");
 		if (b->found != FOUND_ALIVE)
 			break;
@@ -150,6 +216,25 @@ rec_box(struct box *b)
 	}
 }
 
+/* The same of a box that this process knows already. */
+static void
+rec_box_again(struct box *b)
+{
+	if (b->found == FOUND_MOVES || b->boot != NULL ||
+	    b->removing != REMOVE_NOT || strcmp(b->id, rec.newest) > 0)
+		return;
+	if (b->state == BOX_QUARANTINED || b->state == BOX_STOPPED ||
+	    (b->state == BOX_READY && b->runner == NULL))
+		rec_box(b);
+	else if (b->state == BOX_READY && b->found == FOUND_ALIVE) {
+		rec.due++;
+		health_look(b, rec_looked, NULL);
+	} else if (b->state == BOX_READY) {	/* privd tells, or has told */
+		rec_verdict(b, "absent", "absent");
+		box_ended(b);
+	}
+}
+
 static void
 rec_all(void)
 {
@@ -158,7 +243,10 @@ rec_all(void)
 	rec.due = 1;
 	for (b = box_next(NULL, ""); b != NULL; b = next) {
 		next = box_next(NULL, b->id);
-		rec_box(b);
+		if (rec.again)
+			rec_box_again(b);
+		else
+			rec_box(b);
 	}
 	if (--rec.due == 0)
 		rec_done();
@@ -181,9 +269,10 @@ found_page(void *arg, const struct msg *m)
 		memcpy(id, l->ids.v[i].data, ULID_LEN);	/* CS_ULID */
 		id[ULID_LEN] = '\0';
 		(void)str_copy(rec.after, id, sizeof(rec.after));
-		if ((b = box_by_id(id)) == NULL)
-			remove_stray(id);
-		else
+		if ((b = box_by_id(id)) == NULL) {
+			if (strcmp(id, rec.newest) <= 0 || !rec.again)
+				remove_stray(id);
+		} else if (b->found != FOUND_MOVES)
 			b->found = i < l->alive.len &&
 			    l->alive.data[i] != 0 ? FOUND_ALIVE : FOUND_DEAD;
 	}
@@ -272,5 +361,26 @@ reconcile_start(void)
 	(void)evtimer_assign(&rec.serve, env.base, rec_serve, NULL);
 	if (event_add(&rec.serve, &tv) == -1)
 		fatalx("add timer: out of memory");
+	rec_begin(0, "apid", "");
 	peer_ask(env.stored, MSG_STORE_INFO, &m, T_STORE, rec_info, NULL);
+}
+
+void
+api_reconcile(struct http_req *r)
+{
+	struct box	*b;
+
+	if (rec.naskers == ASKERS_MAX) {
+		http_fail(r, CODE_BUSY, NULL, "Too many ask for it now.");
+		return;
+	}
+	rec.asker[rec.naskers++] = r;
+	if (rec.running)
+		return;		/* that one's answer will do */
+	rec_begin(1, http_actor(r), http_id(r));
+	ulid_new(rec.newest);
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
+		b->found = b->boot != NULL || b->removing != REMOVE_NOT ?
+		    FOUND_MOVES : FOUND_NOT;
+	found_ask();
 }

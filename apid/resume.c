@@ -26,7 +26,6 @@
 #define ANNOUNCE_BYTES	(1024UL * 1024)	/* of their argv, kept per box */
 #define CLOCK_SLACK_MS	60000		/* an id of the box's may lie ahead */
 #define RUNNER_PAGES	16		/* of RUNNER_SESSIONS, at most */
-#define ARGV_MAX	1024		/* items; proto.def, session */
 
 /* ---- sessions that wb started ------------------------------------- */
 
@@ -84,7 +83,7 @@ session_announced(struct box *b, const char *id, const char *name,
 	s = session_new(b, id, name, argv, 1);
 	s->state = SESSION_RUNNING;
 	session_count(s);
-	session_put(s, SESSION_RUNNING, 0, "wb", "", announce_recorded,
+	session_put(s, SESSION_RUNNING, 0, "wb", "", NULL, announce_recorded,
 	    session_ref(s));
 }
 
@@ -97,6 +96,7 @@ session_load(struct box *b, const struct row_session *r)
 			    (unsigned int)r->origin);
 
 	session_fill(s, r);
+	s->labels = list_dup(&r->labels);
 	if (s->state == SESSION_ENDED)
 		b->ended++;
 	else
@@ -137,12 +137,12 @@ get_row(void *arg, const struct msg *m)
 	const struct wire_list	*rows = &m->body.session_page.rows;
 	struct session		*s = session_find(g->box, g->id);
 	struct row_session	 r;
-	struct wire_bin		 items[ARGV_MAX];
+	struct wire_bin		 items[SESSION_ITEMS];
 	enum wb_code		 code = peer_code(m);
 
 	if (code == CODE_NONE && s == NULL && rows->n != 0 &&
 	    wire_decode_into(&wire_row_session, rows->v[0].data,
-	    rows->v[0].len, items, ARGV_MAX, &r) == -1)
+	    rows->v[0].len, items, SESSION_ITEMS, &r) == -1)
 		fatalx("session row of stored: %s", wire_error());
 	if (code == CODE_NONE && s == NULL && rows->n != 0 &&
 	    strcmp(r.id, g->id) == 0 && g->box->listed)
@@ -282,7 +282,7 @@ resume_row(void *arg, const struct msg *m)
 	struct resume		*r = arg;
 	const struct wire_list	*rows = &m->body.session_page.rows;
 	struct row_session	 row;
-	struct wire_bin		 items[ARGV_MAX];
+	struct wire_bin		 items[SESSION_ITEMS];
 	struct session		*s;
 	size_t			 i;
 
@@ -294,7 +294,7 @@ resume_row(void *arg, const struct msg *m)
 	}
 	for (i = 0; i < rows->n && r->box->listed; i++) {
 		if (wire_decode_into(&wire_row_session, rows->v[i].data,
-		    rows->v[i].len, items, ARGV_MAX, &row) == -1)
+		    rows->v[i].len, items, SESSION_ITEMS, &row) == -1)
 			fatalx("session row of stored: %s", wire_error());
 		(void)str_copy(r->after, row.id, sizeof(r->after));
 		if ((s = session_find(r->box, row.id)) == NULL)
@@ -359,7 +359,7 @@ forsaken_row(void *arg, const struct msg *m)
 	struct resume		*r = arg;
 	const struct wire_list	*rows = &m->body.session_page.rows;
 	struct row_session	 row;
-	struct wire_bin		 items[ARGV_MAX];
+	struct wire_bin		 items[SESSION_ITEMS];
 	size_t			 i;
 
 	if (m->row->type == MSG_ERROR) {
@@ -370,7 +370,7 @@ forsaken_row(void *arg, const struct msg *m)
 	}
 	for (i = 0; i < rows->n; i++) {
 		if (wire_decode_into(&wire_row_session, rows->v[i].data,
-		    rows->v[i].len, items, ARGV_MAX, &row) == -1)
+		    rows->v[i].len, items, SESSION_ITEMS, &row) == -1)
 			fatalx("session row of stored: %s", wire_error());
 		(void)str_copy(r->after, row.id, sizeof(r->after));
 		if (session_find(r->box, row.id) == NULL)

@@ -41,10 +41,15 @@
 #define END(n)				CODE_NONE };
 #include "routes.def"
 
+#define ROUTE(n, M, path, S, doc)	static const int keyed_##n[] = {
+#define KEYED(n)			1,
+#define END(n)				0 };
+#include "routes.def"
+
 const struct route routes[] = {
 #define ROUTE(n, M, path, S, doc)	\
 	{ #n, HTTP_M_##M, path, SCOPE_##S, doc, api_##n, query_##n, body_##n, \
-	    answer_##n, error_##n },
+	    answer_##n, error_##n, keyed_##n },
 #include "routes.def"
 };
 const size_t nroutes = sizeof(routes) / sizeof(routes[0]);

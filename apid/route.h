@@ -70,6 +70,7 @@ struct route {
 	const struct route_body		*body;
 	const struct route_answer	*answer;
 	const enum wb_code		*error;		/* CODE_NONE ends */
+	const int			*keyed;		/* 1: Idempotency-Key */
 };
 
 #define ROUTE_PARAMS	2

@@ -95,6 +95,7 @@ session_unref(struct session *s)
 	if (--s->refs != 0)
 		return;
 	list_free(&s->argv);
+	list_free(&s->labels);
 	box_unref(s->box);
 	free(s);
 }
@@ -175,7 +176,7 @@ session_find(struct box *b, const char *id)
 
 void
 session_put(struct session *s, unsigned int state, int durable,
-    const char *actor, const char *request,
+    const char *actor, const char *request, const struct key *key,
     void (*cb)(void *, const struct msg *), void *arg)
 {
 	struct msg_session_put	 m = { .durable = (uint64_t)durable };
@@ -187,7 +188,11 @@ session_put(struct session *s, unsigned int state, int durable,
 	(void)str_copy(r.id, s->id, sizeof(r.id));
 	(void)str_copy(r.tenant, s->tenant, sizeof(r.tenant));
 	(void)str_copy(r.name, s->name, sizeof(r.name));
+	(void)str_copy(r.user, s->user, sizeof(r.user));
 	r.argv = s->argv;
+	r.labels = s->labels;
+	r.memory_bytes = s->memory_bytes;
+	r.pids = s->pids;
 	r.origin = s->origin;
 	r.state = state;
 	r.exit_code = s->exit_code;
@@ -200,6 +205,7 @@ session_put(struct session *s, unsigned int state, int durable,
 		fatalx("encode session: %s", wire_error());
 	(void)str_copy(m.actor, actor, sizeof(m.actor));
 	(void)str_copy(m.request, request, sizeof(m.request));
+	key_put(key, m.key, &m.asked);
 	m.row.data = buf;
 	m.row.len = (size_t)n;
 	peer_ask(env.stored, MSG_SESSION_PUT, &m, T_STORE, cb, arg);
@@ -260,7 +266,7 @@ session_end(struct session *s)
 	s->ending = 1;
 	if (s->ended_ms == 0)
 		s->ended_ms = now_ms();
-	session_put(s, SESSION_ENDED, 1, "runner", "", session_end_put,
+	session_put(s, SESSION_ENDED, 1, "runner", "", NULL, session_end_put,
 	    session_ref(s));
 }
 
@@ -511,6 +517,10 @@ session_start(struct box *b, const struct session_spec *sp,
 	}
 	ulid_new(id);
 	s = session_new(b, id, sp->name, &sp->argv, 0);
+	(void)str_copy(s->user, sp->user, sizeof(s->user));
+	s->labels = list_dup(&sp->labels);
+	s->memory_bytes = sp->memory_bytes;
+	s->pids = sp->pids;
 	session_count(s);
 	st = xcalloc(1, sizeof(*st));
 	st->session = session_ref(s);
@@ -522,12 +532,15 @@ session_start(struct box *b, const struct session_spec *sp,
 	(void)str_copy(st->run.cwd, sp->cwd, sizeof(st->run.cwd));
 	st->run.argv = s->argv;
 	st->run.env = list_dup(&sp->env);
+	(void)str_copy(st->run.user, sp->user, sizeof(st->run.user));
+	st->run.memory_bytes = sp->memory_bytes;
+	st->run.pids = sp->pids;
 	st->run.timeout_ms = sp->timeout_ms;
 	st->run.stdin_open = (uint64_t)sp->stdin_open;
 	st->run.attached = (uint64_t)sp->attached;
 	st->run.stdin.data = bytes_dup(sp->input, sp->input_len);
 	st->run.stdin.len = sp->input_len;
-	session_put(s, SESSION_STARTING, 1, sp->actor, sp->request,
+	session_put(s, SESSION_STARTING, 1, sp->actor, sp->request, sp->key,
 	    start_recorded, st);
 }
 
@@ -538,7 +551,10 @@ session_fill(struct session *s, const struct row_session *r)
 	(void)str_copy(s->id, r->id, sizeof(s->id));
 	(void)str_copy(s->tenant, r->tenant, sizeof(s->tenant));
 	(void)str_copy(s->name, r->name, sizeof(s->name));
+	(void)str_copy(s->user, r->user, sizeof(s->user));
 	(void)str_copy(s->reason, r->reason, sizeof(s->reason));
+	s->memory_bytes = r->memory_bytes;
+	s->pids = r->pids;
 	s->origin = (unsigned int)r->origin;
 	s->state = (enum session_state)r->state;
 	s->exit_code = r->exit_code;
@@ -607,6 +623,20 @@ session_result(const struct session *s, json_t *o)
 		(void)json_object_set_new(o, "usage", usage_json(s));
 }
 
+static json_t *
+limits_json(const struct session *s)
+{
+	json_t	*o = json_object();
+
+	if (s->memory_bytes != 0)
+		(void)json_object_set_new(o, "memoryBytes",
+		    json_integer((json_int_t)s->memory_bytes));
+	if (s->pids != 0)
+		(void)json_object_set_new(o, "pids",
+		    json_integer((json_int_t)s->pids));
+	return o;
+}
+
 json_t *
 session_json(const struct session *s)
 {
@@ -614,9 +644,11 @@ session_json(const struct session *s)
 	    "ended" };
 	json_t				*o;
 
-	o = json_pack("{ss ss so so ss ss}", "sessionId", s->id,
+	o = json_pack("{ss ss so so so so so ss ss}", "sessionId", s->id,
 	    "sandboxId", s->sandbox, "name", text_json_or_null(s->name),
 	    "argv", list_to_array(&s->argv),
+	    "user", text_json_or_null(s->user),
+	    "labels", list_to_object(&s->labels), "limits", limits_json(s),
 	    "origin", s->origin == 0 ? "api" : "box",
 	    "state", states[s->state]);
 	session_result(s, o);
@@ -634,5 +666,6 @@ session_row_json(const struct row_session *r)
 	memset(&s, 0, sizeof(s));
 	session_fill(&s, r);
 	s.argv = r->argv;
+	s.labels = r->labels;
 	return session_json(&s);
 }

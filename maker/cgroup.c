@@ -624,7 +624,8 @@ cgroup_enter(struct cgroup *cg, const struct box_limits *l)
 		return -1;
 	/* memory by session, so that the kernel can end one as a whole */
 	if ((hiers[0].mask & 1 << C_MEMORY) && box_put(cg->box,
-	    "sessions/cgroup.subtree_control", "+memory") == -1)
+	    "sessions/cgroup.subtree_control", "%s", hiers[0].mask &
+	    1 << C_PIDS ? "+memory +pids" : "+memory") == -1)
 		return -1;
 	return knobs_set(hiers, cg->box, "sessions/", SESSIONS, &s);
 }

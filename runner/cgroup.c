@@ -74,20 +74,40 @@ open_file(const char *sid, const char *file, int flags)
 	return openat(sessions_fd, path, flags | O_CLOEXEC);
 }
 
+int
+cgroup_limits(void)
+{
+	return v1_n == 0;
+}
+
+static int
+put_number(const char *sid, const char *file, uint64_t v)
+{
+	auto_close int	 fd = open_file(sid, file, O_WRONLY);
+	char		 buf[24];
+	int		 n = snprintf(buf, sizeof(buf), "%llu",
+			    (unsigned long long)v);
+
+	return fd != -1 && write(fd, buf, (size_t)n) == n ? 0 : -1;
+}
+
 /* Where the kernel counts memory by session, it ends a session as a whole. */
 int
-cgroup_make(const char *sid)
+cgroup_make(const char *sid, uint64_t memory_bytes, uint64_t pids)
 {
-	auto_close int	 fd = -1;
+	int	e;
 
 	if (mkdirat(sessions_fd, sid, 0755) == -1)
 		return -1;
-	if (cgroup_oom_shared() ||
-	    (fd = open_file(sid, "memory.oom.group", O_WRONLY)) == -1)
+	if ((cgroup_oom_shared() ||
+	    put_number(sid, "memory.oom.group", 1) == 0 || errno == ENOENT) &&
+	    (memory_bytes == 0 ||
+	    put_number(sid, "memory.max", memory_bytes) == 0) &&
+	    (pids == 0 || put_number(sid, "pids.max", pids) == 0))
 		return 0;
-	if (write(fd, "1", 1) == 1)
-		return 0;
+	e = errno;
 	(void)cgroup_remove(sid);	/* as if it had not been */
+	errno = e;
 	return -1;
 }
 

@@ -193,6 +193,22 @@ void	host_drained(void);	/* no session runs any more */
 void	wbcmd_status(struct peer *, const struct msg *);
 void	wbcmd_run(struct peer *, const struct msg *);
 
+/* ---- user.c --------------------------------------------------------- */
+
+struct user {
+	unsigned int	 uid, gid;
+	char		 name[33];	/* "": passwd(5) has none */
+	char		 home[256];	/* "/" where it has none */
+	char		*groups;	/* owned: gid_t[ngroups]; never NULL */
+	size_t		 ngroups;
+};
+
+/*
+ * NAME, UID, NAME:GROUP, UID:GID and the like; CODE_NONE, or a code with why.
+ * In both cases free ret->groups.
+ */
+unsigned int user_find(const char *, struct user *ret, const char **ret_why);
+
 /* ---- spawn.c -------------------------------------------------------- */
 
 enum spawn_step {
@@ -224,7 +240,8 @@ struct spawn {
  */
 int	spawn_init(void);
 int	spawn_env_ok(char **);	/* whether each is KEY=VALUE */
-int	spawn_env(struct spawn *);	/* merges it; 0, or -1: ENOMEM */
+/* Merges it, of a user (or NULL) first; 0, or -1: ENOMEM. */
+int	spawn_env(struct spawn *, const struct user *);
 void	spawn_free(struct spawn *);
 /* One spawn at a time: whether the last one is still on its way. */
 int	spawn_busy(void);
@@ -241,7 +258,10 @@ void	spawn_follow(void);	/* waits until this thread owns the loop */
 /* ---- cgroup.c ------------------------------------------------------- */
 
 int	cgroup_init(uint64_t v1);
-int	cgroup_make(const char *sid);
+/* Whether a session can have limits of its own here (v2). */
+int	cgroup_limits(void);
+/* With limits of its own where they are not 0. */
+int	cgroup_make(const char *sid, uint64_t memory_bytes, uint64_t pids);
 int	cgroup_join(const char *sid);	/* the caller itself; in the child */
 int	cgroup_remove(const char *sid);	/* -1 EBUSY: not empty */
 int	cgroup_kill(const char *sid);
@@ -361,9 +381,10 @@ struct session_ask {
 	const char		*id, *name, *cwd;
 	const struct wire_list	*argv, *env;
 	struct wire_bin		 input;
-	uint64_t		 timeout_ms;
+	uint64_t		 timeout_ms, memory_bytes, pids;
 	unsigned int		 origin;
 	int			 input_open, attached;
+	const struct user	*user;	/* NULL: as the box's env says */
 	uid_t			 uid;
 	gid_t			 gid;
 	char			*groups;	/* as in struct spawn; taken */

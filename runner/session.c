@@ -136,7 +136,7 @@ session_spawn(struct session *s, struct session_ask *a)
 		return CODE_INTERNAL;
 	if (!spawn_env_ok(sp->env))
 		return CODE_BAD_REQUEST;
-	return spawn_env(sp) == -1 ? CODE_INTERNAL : 0;
+	return spawn_env(sp, a->user) == -1 ? CODE_INTERNAL : 0;
 }
 
 static int
@@ -187,6 +187,10 @@ session_start(struct peer *p, uint32_t rid, struct session_ask *a)
 		    table.nlives);
 	else if (a->argv->n == 0)
 		peer_error(p, rid, CODE_BAD_REQUEST, "no command");
+	else if ((a->memory_bytes != 0 || a->pids != 0) && !cgroup_limits())
+		peer_error(p, rid, CODE_LIMIT_UNSUPPORTED, "this host counts "
+		    "memory and processes by sandbox, not by session "
+		    "(cgroup v1)");
 	else if ((s = session_new(a)) == NULL)
 		peer_error(p, rid, CODE_INTERNAL, "out of memory");
 	else {
@@ -196,7 +200,7 @@ session_start(struct peer *p, uint32_t rid, struct session_ask *a)
 		else if (session_pipes(s, a) == -1)
 			peer_error(p, rid, CODE_INTERNAL, "pipes: %s",
 			    strerror(errno));
-		else if (cgroup_make(s->id) == -1)
+		else if (cgroup_make(s->id, a->memory_bytes, a->pids) == -1)
 			peer_error(p, rid, errno == EAGAIN ? CODE_TOO_MANY :
 			    CODE_INTERNAL, "cgroup: %s", strerror(errno));
 		else if (waiter_new(p, s, W_RUN, rid) != NULL) {
@@ -393,6 +397,9 @@ void
 on_session_run(struct peer *p, const struct msg *m)
 {
 	const struct msg_session_run	*b = &m->body.session_run;
+	const char			*why;
+	struct user			 user = { 0 };
+	unsigned int			 code;
 	struct session_ask		 a = {
 		.id = b->id,
 		.name = b->name,
@@ -401,9 +408,26 @@ on_session_run(struct peer *p, const struct msg *m)
 		.env = &b->env,
 		.input = b->stdin,
 		.timeout_ms = b->timeout_ms,
+		.memory_bytes = b->memory_bytes,
+		.pids = b->pids,
 		.input_open = (int)b->stdin_open,
 		.attached = (int)b->attached,
 	};
 
+	if (b->user[0] != '\0') {
+		code = user_find(b->user, &user, &why);
+		a.user = &user;
+		a.uid = user.uid;
+		a.gid = user.gid;
+		a.groups = steal_ptr(&user.groups);
+		a.ngroups = user.ngroups;
+		if (code != CODE_NONE) {
+			peer_error(p, m->rid, code, "%s: %s", b->user,
+			    code == CODE_INTERNAL ? "out of memory" : why);
+			free(a.groups);
+			return;
+		}
+	}
 	(void)session_start(p, m->rid, &a);	/* it has answered */
+	free(a.groups);
 }

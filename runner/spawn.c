@@ -124,30 +124,58 @@ spawn_env_ok(char **v)
 	return 1;
 }
 
-/* The box's strings are copied: another go may replace them meanwhile. */
+#define ENV_USER	3	/* HOME, USER, LOGNAME */
+#define ENV_USER_BYTES	(sizeof("HOME=USER=LOGNAME=") + \
+			    sizeof(((struct user *)NULL)->home) + \
+			    2 * sizeof(((struct user *)NULL)->name))
+
+/* What a login would say of the user, into *copy, which it moves on. */
+static void
+env_user(char **v, size_t *n, const struct user *u, char **copy)
+{
+	const char *const	keys[] = { "HOME", "USER", "LOGNAME" };
+	const char *const	vals[] = { u->home, u->name, u->name };
+	char			*kv;
+	size_t			 i;
+
+	for (i = 0; i < ENV_USER; i++) {
+		if (*vals[i] == '\0')
+			continue;
+		kv = *copy;
+		*copy = stpcpy(stpcpy(stpcpy(kv, keys[i]), "="), vals[i]) + 1;
+		env_put(v, n, kv);
+	}
+}
+
+/*
+ * The box's and the user's strings are copied: another go may replace them
+ * meanwhile.
+ */
 int
-spawn_env(struct spawn *sp)
+spawn_env(struct spawn *sp, const struct user *u)
 {
 	static char	id[sizeof("WORKBOX_SANDBOX_ID=") + ULID_LEN];
 	static char	name[sizeof("WORKBOX_SANDBOX_NAME=") + 64];
 	char		**v, **p, *copy;
-	size_t		 i, n = 0, bytes, len;
+	size_t		 i, n = 0, bytes, len, slots;
 
 	(void)snprintf(id, sizeof(id), "WORKBOX_SANDBOX_ID=%s", runner.id);
 	(void)snprintf(name, sizeof(name), "WORKBOX_SANDBOX_NAME=%s",
 	    runner.name);
-	bytes = (ENV_FIXED + 3 + env_len(runner.env) + env_len(sp->env)) *
-	    sizeof(*v);
+	slots = ENV_FIXED + 3 + ENV_USER + env_len(runner.env) +
+	    env_len(sp->env);
+	bytes = slots * sizeof(*v) + ENV_USER_BYTES;
 	for (p = runner.env; *p != NULL; p++)
 		bytes += strlen(*p) + 1;
 	if ((v = malloc(bytes)) == NULL)
 		return -1;
-	copy = (char *)(v + ENV_FIXED + 3 + env_len(runner.env) +
-	    env_len(sp->env));
+	copy = (char *)(v + slots);
 	for (i = 0; i < ENV_FIXED; i++)
 		v[n++] = (char *)(uintptr_t)env_fixed[i];
 	v[n++] = id;
 	v[n++] = name;
+	if (u != NULL)
+		env_user(v, &n, u, &copy);
 	for (p = runner.env; *p != NULL; p++) {
 		len = strlen(*p) + 1;
 		env_put(v, &n, memcpy(copy, *p, len));

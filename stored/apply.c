@@ -134,11 +134,70 @@ apply_event(struct store *s, struct job *j)
 		return refuse(j, CODE_BAD_MESSAGE, "outcome is not ok, denied "
 		    "or failed");
 	if (wire_decode_into(row->desc, j->data, j->len, s->items[0],
-	    WIRE_ITEMS / 2, &data) == -1)
+	    ROW_ITEMS, &data) == -1)
 		return refuse(j, CODE_BAD_MESSAGE, "%s", wire_error());
 	if ((rc = put_record(s, row->type, &r, &data)) == 0)
 		j->seq = s->head.seq;
 	return rc;
+}
+
+/* ---- what a client's key made ------------------------------------ */
+
+static int
+get_key(struct store *s, const void *key, size_t len, struct row_key *ret)
+{
+	MDB_val	v;
+	int	rc = db_get(s->txn, s->db->t[T_KEYS], key, len, &v);
+
+	if (rc == 0 && wire_decode(&wire_row_key, v.mv_data, v.mv_size,
+	    ret) == -1)
+		rc = MDB_CORRUPTED;
+	return rc;
+}
+
+/* One that is there already, or is none, refuses the job. */
+static int
+key_check(struct store *s, struct job *j, const char *tenant,
+    const char *key, const struct wire_bin *asked)
+{
+	struct row_key	old;
+	char		k[CLIENT_KEY];
+	int		rc;
+
+	if (*key == '\0')
+		return 0;
+	if (asked->len != RECORD_HASH)
+		return refuse(j, CODE_BAD_MESSAGE, "a key without a hash");
+	rc = get_key(s, k, db_client_key(tenant, key, k), &old);
+	if (rc == 0 && old.made_ms + KEY_MS > s->now)
+		return refuse(j, CODE_EXISTS, "the key was used");
+	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+static int
+key_write(struct store *s, const char *tenant, const char *key,
+    const struct wire_bin *asked, const char *sandbox, const char *session)
+{
+	struct row_key	row = { .version = ROW_VERSION, .asked = *asked,
+			    .made_ms = s->now };
+	char		k[8 + CLIENT_KEY];
+	uint8_t		buf[256];
+	uint64_t	ms = htobe64(s->now);
+	size_t		len;
+	ssize_t		n;
+	int		rc;
+
+	if (*key == '\0')
+		return 0;
+	memcpy(row.sandbox, sandbox, sizeof(row.sandbox));
+	memcpy(row.session, session, strlen(session) + 1);
+	if ((n = wire_encode(&wire_row_key, &row, buf, sizeof(buf))) == -1)
+		abort();	/* bounded by its row */
+	memcpy(k, &ms, sizeof(ms));
+	len = db_client_key(tenant, key, k + 8);
+	rc = db_put(s->txn, s->db->t[T_KEYS], k + 8, len, buf, (size_t)n, 0);
+	return rc != 0 ? rc : db_put(s->txn, s->db->t[T_KEY_TIMES], k,
+	    8 + len, "", 0, 0);
 }
 
 /* ---- sandboxes --------------------------------------------------- */
@@ -226,7 +285,7 @@ get_sandbox(struct store *s, const char *id, struct row_sandbox *ret)
 	if (rc != 0)
 		return rc;
 	return wire_decode_into(&wire_row_sandbox, v.mv_data, v.mv_size,
-	    s->items[1], WIRE_ITEMS / 2, ret) == -1 ? MDB_CORRUPTED : 0;
+	    s->items[1], ROW_ITEMS, ret) == -1 ? MDB_CORRUPTED : 0;
 }
 
 static void
@@ -256,18 +315,20 @@ create_write(struct store *s, const struct job *j, struct row_sandbox *row)
 	    (rc = name_take(s, row)) == 0)
 		rc = put_record(s, EVENT_SANDBOX_CREATED, &r, &ev);
 	raise_last_id(s, row->id);
-	return rc;
+	return rc != 0 ? rc : key_write(s, row->tenant, m->key, &m->asked,
+	    row->id, "");
 }
 
 static int
 apply_create(struct store *s, struct job *j)
 {
-	struct row_sandbox	row, old;
-	enum name_owner		owner;
-	int			rc;
+	const struct msg_sandbox_create	*m = &j->body.sandbox_create;
+	struct row_sandbox		 row, old;
+	enum name_owner			 owner;
+	int				 rc;
 
 	if (wire_decode_into(&wire_row_sandbox, j->data, j->len, s->items[0],
-	    WIRE_ITEMS / 2, &row) == -1)
+	    ROW_ITEMS, &row) == -1)
 		return refuse(j, CODE_BAD_MESSAGE, "%s", wire_error());
 	if (row.version != ROW_VERSION || row.state != BOX_REQUESTED ||
 	    row.proof.len != 0)
@@ -283,6 +344,9 @@ apply_create(struct store *s, struct job *j)
 	if (owner != NAME_FREE)
 		return refuse(j, CODE_NAME_TAKEN, "a live sandbox has the "
 		    "name %s", row.name);
+	rc = key_check(s, j, row.tenant, m->key, &m->asked);
+	if (rc != 0 || j->code != CODE_NONE)
+		return rc;
 	return create_write(s, j, &row);
 }
 
@@ -434,7 +498,7 @@ get_session(struct store *s, const struct row_session *of,
 	if (rc != 0)
 		return rc;
 	return wire_decode_into(&wire_row_session, v.mv_data, v.mv_size,
-	    s->items[1], WIRE_ITEMS / 2, ret) == -1 ? MDB_CORRUPTED : 0;
+	    s->items[1], ROW_ITEMS, ret) == -1 ? MDB_CORRUPTED : 0;
 }
 
 /* Drops the sessions that ended first until ENDED_MAX are left. */
@@ -490,6 +554,7 @@ session_started(struct store *s, struct record *r,
 	struct event_session_started	ev = { .argv = row->argv };
 
 	memcpy(ev.name, row->name, sizeof(ev.name));
+	memcpy(ev.user, row->user, sizeof(ev.user));
 	r->outcome = "ok";
 	r->reason = "";
 	return put_record(s, EVENT_SESSION_STARTED, r, &ev);
@@ -535,19 +600,26 @@ session_write(struct store *s, struct job *j, const struct row_session *row,
 		rc = session_ended(s, &r, row);
 	if (old == NULL && row->origin == 0)
 		raise_last_id(s, row->id);	/* the rest is the box's word */
-	return rc;
+	return rc != 0 || old != NULL ? rc : key_write(s, row->tenant,
+	    m->key, &m->asked, row->sandbox, row->id);
 }
 
 static int
 session_new(struct store *s, struct job *j, const struct row_session *row,
     const struct row_sandbox *box)
 {
+	const struct msg_session_put	*m = &j->body.session_put;
+	int				 rc;
+
 	if (row->origin == 0 && box->state != BOX_READY)
 		return refuse(j, CODE_NOT_READY, "sandbox is %s",
 		    state_name((unsigned int)box->state));
 	if (s->reserve < DB_LAST)
 		return refuse(j, CODE_DISK_FULL, "disk full: the log's "
 		    "reserve is nearly used");
+	rc = key_check(s, j, row->tenant, m->key, &m->asked);
+	if (rc != 0 || j->code != CODE_NONE)
+		return rc;
 	return session_write(s, j, row, NULL);
 }
 
@@ -574,7 +646,7 @@ apply_session(struct store *s, struct job *j)
 	int			rc;
 
 	if (wire_decode_into(&wire_row_session, j->data, j->len, s->items[0],
-	    WIRE_ITEMS / 2, &row) == -1)
+	    ROW_ITEMS, &row) == -1)
 		return refuse(j, CODE_BAD_MESSAGE, "%s", wire_error());
 	if (row.version != ROW_VERSION)
 		return refuse(j, CODE_BAD_MESSAGE, "version of a session");
@@ -656,19 +728,18 @@ purge_box(struct store *s, const uint8_t key[EXPIRY_KEY],
 }
 
 static int
-apply_purge(struct store *s)
+purge_boxes(struct store *s, unsigned int *budget)
 {
 	MDB_cursor	*cur;
 	MDB_val		 k, v;
 	uint8_t		 key[EXPIRY_KEY];
 	uint64_t	 ms;
-	unsigned int	 budget = PURGE_ROWS;
 	int		 rc;
 
 	if ((rc = mdb_cursor_open(s->txn, s->db->t[T_EXPIRY], &cur)) != 0)
 		return rc;
 	while ((rc = mdb_cursor_get(cur, &k, &v, MDB_FIRST)) == 0 &&
-	    budget > 0) {
+	    *budget > 0) {
 		if (k.mv_size != sizeof(key)) {
 			rc = MDB_CORRUPTED;
 			break;
@@ -677,12 +748,68 @@ apply_purge(struct store *s)
 		memcpy(&ms, key, sizeof(ms));
 		if (be64toh(ms) + DELETED_MS > s->now)
 			break;
-		if ((rc = purge_box(s, key, &budget)) != 0)
+		if ((rc = purge_box(s, key, budget)) != 0)
 			break;
 	}
 	mdb_cursor_close(cur);
-	s->purge_more = budget == 0;
 	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+/* Deletes one key, unless it was used again since that time. */
+static int
+purge_key(struct store *s, uint64_t made_ms, const char *key, size_t len)
+{
+	struct row_key	row;
+	int		rc = get_key(s, key, len, &row);
+
+	if (rc == MDB_NOTFOUND || (rc == 0 && row.made_ms != made_ms))
+		return 0;
+	return rc != 0 ? rc : purge_row(s, T_KEYS, key, len);
+}
+
+/* Deletes keys whose day is over. */
+static int
+purge_keys(struct store *s, unsigned int *budget)
+{
+	MDB_cursor	*cur;
+	MDB_val		 k, v;
+	char		 key[8 + CLIENT_KEY];
+	uint64_t	 ms;
+	size_t		 len;
+	int		 rc;
+
+	if ((rc = mdb_cursor_open(s->txn, s->db->t[T_KEY_TIMES], &cur)) != 0)
+		return rc;
+	while ((rc = mdb_cursor_get(cur, &k, &v, MDB_FIRST)) == 0 &&
+	    *budget > 0) {
+		if ((len = k.mv_size) < 8 || len > sizeof(key)) {
+			rc = MDB_CORRUPTED;
+			break;
+		}
+		memcpy(key, k.mv_data, len);
+		memcpy(&ms, key, sizeof(ms));
+		ms = be64toh(ms);
+		if (ms + KEY_MS > s->now)
+			break;
+		if ((rc = mdb_cursor_del(cur, 0)) != 0 ||
+		    (rc = purge_key(s, ms, key + 8, len - 8)) != 0)
+			break;
+		(*budget)--;
+	}
+	mdb_cursor_close(cur);
+	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+static int
+apply_purge(struct store *s)
+{
+	unsigned int	budget = PURGE_ROWS;
+	int		rc = purge_boxes(s, &budget);
+
+	if (rc == 0)
+		rc = purge_keys(s, &budget);
+	s->purge_more = budget == 0;
+	return rc;
 }
 
 int

@@ -45,6 +45,8 @@ static const struct {
 	[T_SESSIONS] = { "sessions", 0 },
 	[T_ENDED] = { "ended", MDB_DUPSORT },
 	[T_EXPIRY] = { "expiry", 0 },
+	[T_KEYS] = { "keys", 0 },
+	[T_KEY_TIMES] = { "key-times", 0 },
 };
 
 /* meta "head": big-endian numbers, the hash, the greatest id or zeros. */
@@ -91,6 +93,13 @@ db_put(MDB_txn *txn, MDB_dbi t, const void *key, size_t klen, const void *val,
 	MDB_val	v = { vlen, (void *)(uintptr_t)val };
 
 	return mdb_put(txn, t, &k, &v, flags);
+}
+
+size_t
+db_client_key(const char *tenant, const char *key, char ret[CLIENT_KEY])
+{
+	/* both bounded by proto.def; a tenant has no slash */
+	return (size_t)snprintf(ret, CLIENT_KEY, "%s/%s", tenant, key);
 }
 
 int

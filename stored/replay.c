@@ -405,3 +405,35 @@ replay_on_sandbox_get(struct replay *r, const struct msg *msg)
 	m.row.len = (size_t)n;
 	return chan_send(r->apid, MSG_SANDBOX_IS, msg->rid, &m, -1);
 }
+
+/* A key whose day is over is none, purged or not. */
+int
+replay_on_key_get(struct replay *r, const struct msg *msg)
+{
+	const struct msg_key_get	*m = &msg->body.key_get;
+	struct msg_key_is		 is = { .asked = { r->row, 0 } };
+	struct row_key			 row;
+	char				 key[CLIENT_KEY];
+	MDB_txn				*txn;
+	MDB_val				 v;
+	int				 rc;
+
+	if ((txn = db_read(r->db)) == NULL)
+		return chan_error(r->apid, msg->rid, CODE_INTERNAL,
+		    "no memory");
+	rc = db_get(txn, r->db->t[T_KEYS], key, db_client_key(m->tenant, m->key,
+	    key), &v);
+	if (rc == 0 && wire_decode(&wire_row_key, v.mv_data, v.mv_size,
+	    &row) == -1)
+		rc = MDB_CORRUPTED;
+	if (rc == 0 && row.made_ms + KEY_MS > now_ms()) {
+		is.asked.len = row.asked.len;
+		memcpy(r->row, row.asked.data, row.asked.len);
+		memcpy(is.sandbox, row.sandbox, sizeof(is.sandbox));
+		memcpy(is.session, row.session, sizeof(is.session));
+	}
+	db_read_end(r->db);
+	if (rc != 0 && rc != MDB_NOTFOUND)
+		broken(rc);
+	return chan_send(r->apid, MSG_KEY_IS, msg->rid, &is, -1);
+}

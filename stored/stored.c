@@ -155,6 +155,15 @@ job_new(enum asker asker, const struct msg *m, const struct wire_bin *data,
 	return j;
 }
 
+/* What a client's key stood for, whose bytes the body borrows. */
+static void
+job_key(struct job *j, struct wire_bin *asked)
+{
+	if (asked->len == sizeof(j->asked))
+		memcpy(j->asked, asked->data, sizeof(j->asked));
+	asked->data = j->asked;
+}
+
 /* Queues what writes; 0: m is no such message. */
 static int
 on_job(enum asker asker, const struct msg *m)
@@ -170,6 +179,7 @@ on_job(enum asker asker, const struct msg *m)
 	case MSG_SANDBOX_CREATE:
 		j = job_new(asker, m, &m->body.sandbox_create.row, 1);
 		j->body.sandbox_create = m->body.sandbox_create;
+		job_key(j, &j->body.sandbox_create.asked);
 		break;
 	case MSG_SANDBOX_MOVE:
 		j = job_new(asker, m, &m->body.sandbox_move.proof,
@@ -180,6 +190,7 @@ on_job(enum asker asker, const struct msg *m)
 		j = job_new(asker, m, &m->body.session_put.row,
 		    m->body.session_put.durable);
 		j->body.session_put = m->body.session_put;
+		job_key(j, &j->body.session_put.asked);
 		break;
 	default:
 		return 0;
@@ -212,6 +223,8 @@ stored_on_apid(const struct msg *m)
 		return replay_on_sandbox_list(st.replay, m);
 	case MSG_SANDBOX_GET:
 		return replay_on_sandbox_get(st.replay, m);
+	case MSG_KEY_GET:
+		return replay_on_key_get(st.replay, m);
 	case MSG_SESSION_ROWS:
 		return replay_on_session_rows(st.replay, m);
 	case MSG_STORE_INFO:

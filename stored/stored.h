@@ -49,7 +49,7 @@ void	sha256_hex(const void *, size_t, char ret[65]);
 
 /* ---- db.c: LMDB -------------------------------------------------- */
 
-#define DB_SCHEMA	1
+#define DB_SCHEMA	2
 #define DB_MAP		(UINT64_C(1) << 40)	/* never resized */
 #define DB_RESERVE	(UINT64_C(64) << 20)	/* bytes behind the file */
 #define DB_SLACK	(UINT64_C(2) << 20)	/* used before it is renewed */
@@ -64,6 +64,8 @@ enum db_table {
 	T_SESSIONS,	/* sandbox id, id -> ROW session */
 	T_ENDED,	/* sandbox id -> (time, session id)..., sorted */
 	T_EXPIRY,	/* time of deletion, sandbox id -> nothing */
+	T_KEYS,		/* tenant/key -> ROW key */
+	T_KEY_TIMES,	/* time, tenant/key -> nothing */
 	T_COUNT
 };
 
@@ -102,6 +104,10 @@ int		 db_get(MDB_txn *, MDB_dbi, const void *key, size_t klen,
 		    MDB_val *ret);
 int		 db_put(MDB_txn *, MDB_dbi, const void *key, size_t klen,
 		    const void *val, size_t vlen, unsigned int flags);
+/* The key of T_KEYS; its length. */
+#define CLIENT_KEY	(63UL + 1 + 255 + 1)
+size_t		 db_client_key(const char *tenant, const char *key,
+		    char ret[CLIENT_KEY]);
 int		 db_put_head(struct db *, MDB_txn *, const struct head *);
 /* The main thread's read transaction; one at a time; NULL: out of memory. */
 MDB_txn		*db_read(struct db *);
@@ -129,6 +135,7 @@ struct job {
 		struct msg_sandbox_move		 sandbox_move;
 		struct msg_session_put		 session_put;
 	}			 body;
+	uint8_t			 asked[RECORD_HASH];	/* body's, with a key */
 	size_t			 len;	/* of data */
 	uint8_t			 data[]; /* the bytes that body's bin is */
 };
@@ -153,6 +160,9 @@ STAILQ_HEAD(answer_queue, answer);
 #define DELETED_MS	(UINT64_C(24) * 3600 * 1000)
 #define PURGE_ROWS	512		/* rows per transaction */
 
+#define KEY_MS		DELETED_MS	/* a client's key is known so long */
+#define ROW_ITEMS	1152		/* of all lists of a row: session's */
+
 struct store {
 	struct db	*db;		/* borrowed */
 	MDB_txn		*txn;		/* owned by commit.c */
@@ -161,7 +171,7 @@ struct store {
 	uint64_t	 reserve;	/* bytes; see db_reserve() */
 	int		 hide_argv;
 	int		 purge_more;	/* the last JOB_PURGE left some */
-	struct wire_bin	 items[2][WIRE_ITEMS / 2];
+	struct wire_bin	 items[2][ROW_ITEMS];
 	uint8_t		 row[WIRE_MAX];
 	size_t		 row_len;
 	char		 line[RECORD_MAX];
@@ -207,6 +217,7 @@ int		 replay_on_read(struct replay *, const struct msg *);
 int		 replay_on_cancel(struct replay *, const struct msg *);
 int		 replay_on_sandbox_list(struct replay *, const struct msg *);
 int		 replay_on_sandbox_get(struct replay *, const struct msg *);
+int		 replay_on_key_get(struct replay *, const struct msg *);
 int		 replay_on_session_rows(struct replay *, const struct msg *);
 /* Serves who waits, now that records up to last are committed. */
 int		 replay_run(struct replay *, uint64_t last);

@@ -104,7 +104,64 @@ done
 type=text/plain
 want "another type of body" 415 POST /v1/sandboxes '{}'
 type=application/json
-want "Idempotency-Key is refused, not ignored" 501 POST /v1/sandboxes '{"network":"none"}' -H 'Idempotency-Key: k'
+
+# ---- what there is
+want "reconcile" 200 POST /v1/reconcile
+is "  each sandbox is attached" "$(printf '%s\n' "$body" | grep -o '"verdict":"attached","reason":null' | wc -l)" 3
+like "  times are told" "$body" '"startedAt":"[0-9T:.-]+Z","finishedAt":"[0-9T:.-]+Z"'
+api GET '/v1/events?after=0'
+like "  it is on the record" "$body" '"type":"reconcile.done","tenant":[^}]*"actor":"token"'
+
+# ---- at most once
+idem() { k=$1; shift; want "$@" -H "Idempotency-Key: $k" -D "$work/head"; }
+replayed() { grep -qi '^Idempotent-Replayed: true' "$work/head" && echo yes || echo no; }
+idem one "create with a key" 201 POST /v1/sandboxes '{"name":"once","network":"none"}'
+once=$(j id)
+is "  is no repeat" "$(replayed)" no
+idem one "  the repeat" 201 POST /v1/sandboxes '{"network":"none","name":"once"}'
+member id "$once"
+is "  which says so" "$(replayed)" yes
+idem one "  at once" 202 POST '/v1/sandboxes?wait=0' '{"network":"none","name":"once"}'
+idem one "  another body" 422 POST /v1/sandboxes '{"name":"twice","network":"none"}'
+member code idempotency-key-reused
+idem refused "a request that is refused" 409 POST /v1/sandboxes '{"name":"once","network":"none"}'
+idem refused "  leaves its key unused" 201 POST /v1/sandboxes '{"name":"later","network":"none"}'
+later=$(j id)
+run='{"argv":["sh","-c","echo x >>/tmp/n; wc -l </tmp/n; exit 3"]}'
+idem run "exec with a key" 200 POST /v1/sandboxes/once/exec "$run"
+member exitCode 3
+idem run "  the repeat" 200 POST /v1/sandboxes/once/exec "$run"
+member exitCode 3
+is "  ran nothing" "$(j stdout)" '1\n'
+is "  and says so" "$(replayed)" yes
+idem run "  as a stream" 200 POST '/v1/sandboxes/once/exec?stream=1' "$run"
+like "  the same output" "$body" '"data":"1\\n"'
+idem run "  under another path" 422 POST /v1/sandboxes/once/sessions "$run"
+idem no "a command that is not there" 422 POST /v1/sandboxes/once/exec '{"argv":["nothing-here"]}'
+idem no "  is not looked for again" 422 POST /v1/sandboxes/once/exec '{"argv":["nothing-here"]}'
+member code command-not-found
+is "  and says so" "$(replayed)" yes
+idem bg "a session with a key" 201 POST /v1/sandboxes/once/sessions '{"argv":["sleep","2"]}'
+bg=$(j sessionId)
+idem bg "  the repeat" 201 POST /v1/sandboxes/once/sessions '{"argv":["sleep","2"]}'
+member sessionId "$bg"
+idem "$(printf %0256d 0)" "a key that is too long" 400 POST /v1/sandboxes '{"network":"none"}'
+member field Idempotency-Key
+want "an empty key" 400 POST /v1/sandboxes '{"network":"none"}' -H 'Idempotency-Key;'
+for i in $(seq 1000); do
+	printf 'url = "%s/v1/sandboxes"\nrequest = POST\ndata = {"name":"many","network":"none"}\nheader = "Idempotency-Key: many"\nheader = "Authorization: Bearer %s"\nheader = "Content-Type: application/json"\noutput = %s/many.%s\nwrite-out = "%%{http_code}\\n"\n%s\n' \
+	    "$WB_URL" "$WB_TOKEN" "$work" "$i" "$([ "$i" = 1000 ] || echo next)"
+done >"$work/many.conf"
+curl -sS --parallel --parallel-max 250 -K "$work/many.conf" >"$work/many" 2>"$work/curl.err"
+is "1,000 parallel creates with one key" "$(grep -c 201 "$work/many")" 1000
+is "  make one sandbox" "$(cat "$work"/many.*[0-9] | grep -o '"id":"[^"]*"' | sort -u | wc -l)" 1
+rm -f "$work"/many.*
+want "removing" 200 DELETE "/v1/sandboxes/$later?graceSeconds=0"
+idem refused "a repeat for a sandbox that was removed" 201 POST /v1/sandboxes '{"name":"later","network":"none"}'
+member id "$later"
+for n in once many; do want "removing $n" 200 DELETE "/v1/sandboxes/$n?graceSeconds=0"; done
+idem run "a repeat of a command in one" 410 POST /v1/sandboxes/once/exec "$run"
+member code gone
 
 # ---- looking
 for ref in demo "$id" "$(printf %.20s "$id")"; do
@@ -180,6 +237,46 @@ member field 'argv[0]'
 want "no such directory" 422 POST $E '{"argv":["true"],"cwd":"/nonesuch"}'
 member code bad-cwd
 member field cwd
+want "as a user" 200 POST $E '{"argv":["sh","-c","id; echo $HOME $USER $LOGNAME; pwd"],"user":"agent","labels":{"for":"api"}}'
+like "  of the box's passwd, in HOME" "$(j stdout)" '^uid=1000\(agent\) gid=1000\(agent\).*\\n/home/agent agent agent\\n/home/agent\\n$'
+want "the session" 200 GET "/v1/sandboxes/demo/sessions/$(j sessionId)"
+member user agent
+like "  has its labels" "$body" '"labels":\{"for":"api"\}'
+want "as a number that has no entry, and a group's name" 200 POST $E '{"argv":["sh","-c","id; echo $HOME $USER-"],"user":"4242:nogroup"}'
+like "  the home is /" "$(j stdout)" '^uid=4242 gid=65534\(nogroup\)[^,]*\\n/ -\\n$'
+want "the box's environment is stronger than the user's" 200 POST $E '{"argv":["sh","-c","echo $HOME"],"user":"agent","env":{"HOME":"/tmp"}}'
+is "  as told" "$(j stdout)" '/tmp\n'
+for u in nonesuch agent:nonesuch 65536 1000:65536 :1000 -1 agent: ; do
+	want "user '$u'" 422 POST $E '{"argv":["true"],"user":"'"$u"'"}'
+	member code user-unknown
+	member field user
+done
+want "user with a blank" 400 POST $E '{"argv":["true"],"user":"a b"}'
+want "groups of /etc/group, once" 200 POST $E '{"argv":["sh","-c","cp -a /etc/group /tmp/g; echo more:x:77:x,agent >>/etc/group"]}'
+want "  for who is in them" 200 POST $E '{"argv":["id","-G"],"user":"agent"}'
+is "  as told" "$(j stdout)" '1000 77\n'
+want "  not with a group of one's own" 200 POST $E '{"argv":["id","-G"],"user":"agent:5"}'
+is "  as told" "$(j stdout)" '5\n'
+want "a passwd that would wait" 200 POST $E '{"argv":["sh","-c","mv /etc/passwd /etc/p; mkfifo /etc/passwd"]}'
+want "  is none" 422 POST $E '{"argv":["true"],"user":"agent"}'
+want "a passwd without end" 200 POST $E '{"argv":["sh","-c","rm /etc/passwd; ln -s /dev/zero /etc/passwd"]}'
+want "  is none" 422 POST $E '{"argv":["true"],"user":"agent"}'
+want "a passwd of one long line" 200 POST $E '{"argv":["sh","-c","rm /etc/passwd; { head -c 9000000 /dev/zero | tr \\\\0 x; echo; cat /etc/p; } >/etc/passwd"]}'
+want "  has nobody behind it" 422 POST $E '{"argv":["true"],"user":"agent"}'
+want "as it was" 200 POST $E '{"argv":["sh","-c","mv /etc/p /etc/passwd; mv /tmp/g /etc/group"]}'
+if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+	want "limits of its own" 200 POST $E '{"argv":["sh","-c","for i in 1 2 3 4 5 6; do sleep 1 & done"],"limits":{"pids":4}}'
+	like "  hold" "$(j stderr)" "fork"
+	want "memory of its own" 200 POST $E '{"argv":["sh","-c","head -c 100000000 /dev/zero | tail"],"limits":{"memoryBytes":16777216}}'
+	member reason oom
+else
+	want "limits of a session, on cgroup v1" 422 POST $E '{"argv":["true"],"limits":{"pids":4}}'
+	member code limit-unsupported
+	member field limits
+fi
+want "more than the box has" 422 POST $E '{"argv":["true"],"limits":{"pids":4194304}}'
+member code limit-above-ceiling
+member field limits.pids
 want "no command" 400 POST $E '{"argv":[]}'
 want "an empty name" 400 POST $E '{"argv":[""]}'
 want "a name that runs" 201 POST /v1/sandboxes/demo/sessions '{"argv":["sleep","1000"],"name":"mine"}'

@@ -95,6 +95,7 @@ fits(unsigned int type, const void *body)
 /* As boot.c does it. */
 void
 boot_create(struct box *b, const char *actor, const char *request,
+    const struct key *key,
     void (*recorded)(struct box *, enum wb_code, const char *, void *),
     void (*done)(struct box *, const struct boot_result *, void *), void *arg)
 {
@@ -104,6 +105,7 @@ boot_create(struct box *b, const char *actor, const char *request,
 	struct row_sandbox		 row = { .version = 1 };
 	ssize_t				 n;
 
+	(void)key;
 	(void)recorded;
 	(void)done;
 	memcpy(row.id, b->id, sizeof(row.id));
@@ -129,6 +131,14 @@ boot_create(struct box *b, const char *actor, const char *request,
 	r->answers++;
 }
 
+/* A request without a key. */
+void
+key_begin(struct http_req *r, void (*fn)(struct http_req *,
+    const struct key *, const struct key_made *))
+{
+	fn(r, NULL, NULL);
+}
+
 /* ---- one body ---------------------------------------------------------- */
 
 /* As session.c does it. */
@@ -139,10 +149,11 @@ session(struct http_req *r)
 	struct row_session	row = { .version = 1,
 	    .sandbox = "01K8XXXXXXXXXXXXXXXXXXXXXX",
 	    .id = "01K8XXXXXXXXXXXXXXXXXXXXXX", .tenant = APID_TENANT };
+	const struct box	b = { .memory_bytes = WB_U63, .pids = 4194304 };
 	struct session_spec	sp;
 	ssize_t			n;
 
-	if (api_spec(r, &sp) == -1) {
+	if (api_spec(r, &b, NULL, &sp) == -1) {
 		must(r->answers == 1);
 		return;
 	}
@@ -150,6 +161,10 @@ session(struct http_req *r)
 	must(strlen(sp.cwd) < sizeof(m.cwd));
 	memcpy(m.name, sp.name, strlen(sp.name));
 	memcpy(m.cwd, sp.cwd, strlen(sp.cwd));
+	must(strlen(sp.user) < sizeof(m.user));
+	memcpy(m.user, sp.user, strlen(sp.user));
+	m.memory_bytes = sp.memory_bytes;
+	m.pids = sp.pids;
 	m.argv = sp.argv;
 	m.env = sp.env;
 	m.timeout_ms = sp.timeout_ms;
@@ -160,8 +175,10 @@ session(struct http_req *r)
 	fits(MSG_SESSION_RUN, &m);
 	memcpy(row.name, m.name, sizeof(row.name));
 	row.argv = sp.argv;
+	row.labels = sp.labels;
+	memcpy(row.user, m.user, sizeof(row.user));
 	n = wire_encode(&wire_row_session, &row, buf, sizeof(buf));
-	must(n > 0 && n <= 36864);	/* SESSION_PUT's row */
+	must(n > 0 && n <= 46080);	/* SESSION_PUT's row */
 	api_spec_free(&sp);
 	must(r->answers == 0);
 }

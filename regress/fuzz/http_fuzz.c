@@ -70,6 +70,7 @@ api_##n(struct http_req *r)						\
 }
 TELL(healthz)
 TELL(openapi)
+TELL(reconcile)
 TELL(sandbox_create)
 TELL(sandbox_list)
 TELL(sandbox_get)

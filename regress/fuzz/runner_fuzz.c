@@ -125,8 +125,16 @@ kill(pid_t pid, int sig)
 }
 
 int
-cgroup_make(const char *sid)
+cgroup_limits(void)
 {
+	return 1;
+}
+
+int
+cgroup_make(const char *sid, uint64_t memory_bytes, uint64_t pids)
+{
+	(void)memory_bytes;
+	(void)pids;
 	must(strlen(sid) == ULID_LEN);
 	return 0;
 }

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../stored/stored.h"
 #include "../proto/storedrig.h"
 #include "xmalloc.h"
 
@@ -492,9 +493,9 @@ START_TEST(newer_schema)
 {
 	ck_assert_uint_eq(rig_append(&r, "", 1), CODE_NONE);
 	rig_stop(&r);
-	meta_patch("schema", 0, 2);
+	meta_patch("schema", 0, DB_SCHEMA + 1);
 	must_not_start();
-	meta_patch("schema", 0, 1);
+	meta_patch("schema", 0, DB_SCHEMA);
 	rig_start(&r);
 	whole(1);
 }
@@ -579,6 +580,101 @@ expiry_age(uint64_t ms)
 	}
 	db_done(env, txn);
 }
+
+/* Makes a key `ms' older than it is. */
+static void
+key_age(const char *key, uint64_t ms)
+{
+	MDB_txn		*txn;
+	MDB_dbi		 kept, times;
+	MDB_env		*env = db_edit("keys", 0, &txn, &kept);
+	struct row_key	 row;
+	char		 k[8 + CLIENT_KEY];
+	uint8_t		 buf[256];
+	size_t		 len = (size_t)snprintf(k + 8, CLIENT_KEY, "%s/%s",
+			    RIG_TENANT, key);
+	MDB_val		 rk = { len, k + 8 }, tk = { 8 + len, k }, v;
+	MDB_val		 nothing = { 0, NULL };
+	uint64_t	 t;
+	ssize_t		 n;
+
+	ck_assert_int_eq(mdb_dbi_open(txn, "key-times", 0, &times), 0);
+	ck_assert_int_eq(mdb_get(txn, kept, &rk, &v), 0);
+	ck_assert_int_eq(wire_decode(&wire_row_key, v.mv_data, v.mv_size,
+	    &row), 0);
+	t = htobe64(row.made_ms);
+	memcpy(k, &t, sizeof(t));
+	ck_assert_int_eq(mdb_del(txn, times, &tk, NULL), 0);
+	row.made_ms -= ms;
+	t = htobe64(row.made_ms);
+	memcpy(k, &t, sizeof(t));
+	ck_assert_int_eq(mdb_put(txn, times, &tk, &nothing, 0), 0);
+	n = wire_encode(&wire_row_key, &row, buf, sizeof(buf));
+	ck_assert_int_gt(n, 0);
+	v.mv_data = buf;
+	v.mv_size = (size_t)n;
+	ck_assert_int_eq(mdb_put(txn, kept, &rk, &v, 0), 0);
+	db_done(env, txn);
+}
+
+/* How many rows a table has. */
+static size_t
+rows_of(const char *table)
+{
+	MDB_txn		*txn;
+	MDB_dbi		 dbi;
+	MDB_env		*env = db_edit(table, 0, &txn, &dbi);
+	MDB_stat	 st;
+
+	ck_assert_int_eq(mdb_stat(txn, dbi, &st), 0);
+	db_done(env, txn);
+	return st.ms_entries;
+}
+
+static int
+key_known(const char *key)
+{
+	struct msg_key_get	q = { .tenant = RIG_TENANT };
+	struct msg		m;
+
+	strcpy(q.key, key);
+	rig_ask(&r.apid, MSG_KEY_GET, &q, &m);
+	ck_assert_int_eq(m.row->type, MSG_KEY_IS);
+	return m.body.key_is.sandbox[0] != '\0';
+}
+
+/* Keys are known for 24 hours; then they can be used again, and go. */
+START_TEST(keys_purged)
+{
+	struct row_sandbox	a = rig_box("a"), b = rig_box("b");
+	struct row_sandbox	c = rig_box("c");
+
+	r.key = "old";
+	ck_assert_uint_eq(rig_create(&r, &a), CODE_NONE);
+	r.key = "new";
+	ck_assert_uint_eq(rig_create(&r, &b), CODE_NONE);
+	rig_stop(&r);
+	key_age("old", UINT64_C(86400000) - 120000);
+	rig_start(&r);
+	ck_assert(key_known("old") && key_known("new"));
+	rig_stop(&r);
+	ck_assert_uint_eq(rows_of("keys"), 2);
+	key_age("old", 120000);
+	rig_start(&r);
+	ck_assert(!key_known("old") && key_known("new"));
+	/* the purge at the start is behind us: the old time is deleted */
+	while (rig_append(&r, "", 1) != CODE_NONE || key_known("old"))
+		;
+	r.key = "old";
+	ck_assert_uint_eq(rig_create(&r, &c), CODE_NONE);
+	ck_assert(key_known("old"));
+	rig_stop(&r);
+	ck_assert_uint_eq(rows_of("keys"), 2);
+	ck_assert_uint_eq(rows_of("key-times"), 2);
+	rig_start(&r);
+	ck_assert(key_known("old"));
+}
+END_TEST
 
 /* DELETED rows are there for 24 hours and gone afterwards. */
 START_TEST(purged)
@@ -905,6 +1001,7 @@ main(void)
 	tcase_add_test(t, damaged);
 	tcase_add_test(t, clock_back);
 	tcase_add_test(t, purged);
+	tcase_add_test(t, keys_purged);
 	t = tcase(s, "full");
 	tcase_add_test(t, full_tmpfs);
 	tcase_add_test(t, full_ext4);

@@ -314,6 +314,69 @@ END_TEST
 
 /* ---- sessions ---------------------------------------------------- */
 
+/* What the key made: ids of a sandbox and a session, "" for none. */
+static void
+key_is(const char *tenant, const char *key, const char *sandbox,
+    const char *session)
+{
+	struct msg_key_get	 q = { 0 };
+	struct msg		 m;
+	struct wire_bin		 asked = rig_asked(key);
+
+	strcpy(q.tenant, tenant);
+	strcpy(q.key, key);
+	rig_ask(&r.apid, MSG_KEY_GET, &q, &m);
+	ck_assert_int_eq(m.row->type, MSG_KEY_IS);
+	ck_assert_str_eq(m.body.key_is.sandbox, sandbox);
+	ck_assert_str_eq(m.body.key_is.session, session);
+	ck_assert_uint_eq(m.body.key_is.asked.len, *sandbox == '\0' ? 0 : 32);
+	if (*sandbox != '\0')
+		ck_assert_mem_eq(m.body.key_is.asked.data, asked.data, 32);
+}
+
+/* What a key made stands with it, and nothing is made twice with one. */
+START_TEST(keys)
+{
+	struct row_sandbox		a = rig_box("a"), b = rig_box("b");
+	struct row_session		s;
+	struct msg_sandbox_create	m = { .actor = "test", .key = "k" };
+	static uint8_t			buf[WIRE_MAX];
+
+	key_is(RIG_TENANT, "k", "", "");
+	r.key = "k";
+	rig_ready(&r, &a);
+	key_is(RIG_TENANT, "k", a.id, "");
+	key_is("other", "k", "", "");
+	ck_assert_uint_eq(rig_create(&r, &b), CODE_EXISTS);
+	s = rig_session(a.id);
+	ck_assert_uint_eq(rig_put(&r, &s, 1), CODE_EXISTS);
+	r.key = "session: \"~/";
+	ck_assert_uint_eq(rig_put(&r, &s, 1), CODE_NONE);
+	key_is(RIG_TENANT, r.key, a.id, s.id);
+	/* one that was refused is not used */
+	r.key = "refused";
+	strcpy(b.name, "a");
+	ck_assert_uint_eq(rig_create(&r, &b), CODE_NAME_TAKEN);
+	key_is(RIG_TENANT, "refused", "", "");
+	strcpy(b.name, "b");
+	ck_assert_uint_eq(rig_create(&r, &b), CODE_NONE);
+	key_is(RIG_TENANT, "refused", b.id, "");
+	/* a key without its hash */
+	r.key = NULL;
+	b = rig_box("c");
+	m.row.len = (size_t)wire_encode(&wire_row_sandbox, &b, buf,
+	    sizeof(buf));
+	m.row.data = buf;
+	ck_assert_uint_eq(rig_code(&r.apid, MSG_SANDBOX_CREATE, &m),
+	    CODE_BAD_MESSAGE);
+	/* and they outlive the process */
+	rig_kill(&r);
+	rig_start(&r);
+	key_is(RIG_TENANT, "k", a.id, "");
+	key_is(RIG_TENANT, "session: \"~/", a.id, s.id);
+}
+END_TEST
+
 START_TEST(sessions)
 {
 	struct row_sandbox	box = rig_box("a"), cold = rig_box("b");
@@ -361,7 +424,7 @@ START_TEST(sessions)
 	ck_assert_uint_eq(rig_count(log, "\"type\":\"session.started\""), 2);
 	ck_assert_uint_eq(rig_count(log, "\"type\":\"session.ended\""), 1);
 	ck_assert_ptr_nonnull(strstr(log, "\"data\":{\"name\":null,"
-	    "\"argv\":[\"echo\",\"hello\"]}"));
+	    "\"argv\":[\"echo\",\"hello\"],\"user\":null}"));
 	ck_assert_ptr_nonnull(strstr(log, "\"outcome\":\"failed\","
 	    "\"reason\":\"timeout\",\"data\":{\"exitCode\":137,\"signal\":9,"
 	    "\"leftBehind\":2}"));
@@ -453,7 +516,7 @@ START_TEST(no_argv)
 	ck_assert_uint_eq(rig_put(&r, &s, 1), CODE_NONE);
 	log = rig_log(&r, "");
 	ck_assert_ptr_nonnull(strstr(log,
-	    "\"data\":{\"name\":null,\"argv\":null}"));
+	    "\"data\":{\"name\":null,\"argv\":null,\"user\":null}"));
 	ck_assert_ptr_null(strstr(log, "hello"));
 	rig_verify(log);
 	free(log);
@@ -833,6 +896,7 @@ main(void)
 	tcase_add_test(t, proofs);
 	tcase_add_test(t, moved_values);
 	tcase_add_test(t, lists);
+	tcase_add_test(t, keys);
 	tcase_add_test(t, sessions);
 	tcase_add_test(t, bounded_sessions);
 	tcase_add_test(t, no_argv);

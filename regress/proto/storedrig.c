@@ -265,6 +265,24 @@ rig_box(const char *name)
 	return row;
 }
 
+struct wire_bin
+rig_asked(const char *key)
+{
+	static uint8_t	asked[32];
+
+	memset(asked, key[0], sizeof(asked));
+	return (struct wire_bin){ asked, sizeof(asked) };
+}
+
+static void
+put_key(const struct rig *r, char key[256], struct wire_bin *asked)
+{
+	if (r->key == NULL)
+		return;
+	ck_assert_int_eq(str_copy(key, r->key, 256), 0);
+	*asked = rig_asked(r->key);
+}
+
 unsigned int
 rig_create(struct rig *r, const struct row_sandbox *row)
 {
@@ -276,6 +294,7 @@ rig_create(struct rig *r, const struct row_sandbox *row)
 	ck_assert_msg(n > 0, "%s", wire_error());
 	m.row.data = buf;
 	m.row.len = (size_t)n;
+	put_key(r, m.key, &m.asked);
 	return rig_code(&r->apid, MSG_SANDBOX_CREATE, &m);
 }
 
@@ -337,6 +356,7 @@ rig_put(struct rig *r, const struct row_session *row, int durable)
 	ck_assert_msg(n > 0, "%s", wire_error());
 	m.row.data = buf;
 	m.row.len = (size_t)n;
+	put_key(r, m.key, &m.asked);
 	return rig_code(&r->apid, MSG_SESSION_PUT, &m);
 }
 

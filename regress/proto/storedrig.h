@@ -17,6 +17,7 @@ struct rig {
 	char		 dir[128];	/* state directory; db/ below it */
 	pid_t		 pid;		/* 0: not running */
 	uint64_t	 audit_argv;
+	const char	*key;		/* a client's, for what is made; NULL */
 	struct chan	 privd, apid;	/* our ends: we are A_PRIVD, A_APID */
 };
 
@@ -64,6 +65,8 @@ unsigned int	rig_put(struct rig *, const struct row_session *,
 int		rig_get(struct rig *, const char *id,
 		    struct row_sandbox *ret);
 struct msg_store_info_is rig_info(struct rig *);
+/* 32 bytes that stand for what was asked with a key. */
+struct wire_bin	rig_asked(const char *key);
 /* Appends an auth.failed. */
 unsigned int	rig_append(struct rig *, const char *tenant, int durable);
 

@@ -60,7 +60,7 @@ argv1(const void *s, size_t len)
 
 	ck_assert_ptr_nonnull(p);
 	p += strlen("\"argv\":[");
-	end = strstr(p, "]},\"prev\":");
+	end = strstr(p, "],\"user\":null},\"prev\":");
 	ck_assert_ptr_nonnull(end);
 	memcpy(out, p, (size_t)(end - p));
 	out[end - p] = '\0';
@@ -102,7 +102,7 @@ START_TEST(nulls)
 	    "\"type\":\"session.started\",\"tenant\":null,\"actor\":null,"
 	    "\"sandboxId\":null,\"sessionId\":null,\"requestId\":null,"
 	    "\"outcome\":null,\"reason\":null,"
-	    "\"data\":{\"name\":null,\"argv\":[]},"
+	    "\"data\":{\"name\":null,\"argv\":[],\"user\":null},"
 	    "\"prev\":\"00000000000000000000000000000000"
 	    "00000000000000000000000000000000\"}");
 }
@@ -172,7 +172,7 @@ START_TEST(argv_hidden)
 
 	r.hide_argv = 1;
 	ck_assert_ptr_nonnull(strstr(format(&r),
-	    "\"data\":{\"name\":\"build\",\"argv\":null}"));
+	    "\"data\":{\"name\":\"build\",\"argv\":null,\"user\":null}"));
 	ck_assert_ptr_null(strstr(line, "secret"));
 }
 END_TEST
@@ -190,6 +190,7 @@ START_TEST(largest)
 
 	memset(q, '"', 127);
 	memset(ev.name, 'n', 63);
+	memset(ev.user, '"', 64);
 	r.seq = INT64_MAX;
 	r.reason = q;
 	r.actor = q + 64;
