@@ -195,6 +195,10 @@ struct box {
 	char			 part[64];	/* of SUSPECT */
 	char			 ruleset[65];	/* as the proof saw it */
 	int			 polled, pinged;	/* answers are due */
+	int			 frozen;	/* by disk.c, or being so */
+	uint64_t		 frozen_free;	/* bytes that were free then */
+	uint64_t		 written, written_at;	/* disk.c: bytes; ms, 0 */
+	uint64_t		 writes;	/* bytes a second, lately */
 	int			 found;		/* reconcile.c */
 
 	struct boot		*boot;		/* owned; boot.c */
@@ -547,6 +551,12 @@ void	 health_start(void);
 /* Looks at a box now; fn when it has, or at once when one look is out. */
 void	 health_look(struct box *, void (*fn)(struct box *, void *),
 	    void *arg);
+
+/* ---- disk.c: the state file system outlives its boxes -------------- */
+
+void	 disk_start(void);
+/* What a look at a box told, whatever for. */
+void	 disk_seen(struct box *, const struct msg_box_health_is *);
 
 /* Takes the descriptor of the token; -1 with errno. */
 int	 auth_load(int fd);

@@ -100,7 +100,7 @@ box_retry(int fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (b->listed && b->boot == NULL && b->runner == NULL &&
-	    b->removing == REMOVE_NOT)
+	    b->removing == REMOVE_NOT && !b->frozen)
 		boot_attach(b, NULL, NULL);
 }
 
@@ -427,6 +427,12 @@ box_refuses(const struct box *b, const char **ret_why)
 		    "The sandbox is being removed." :
 		    "The sandbox is not READY.";
 		return CODE_NOT_READY;
+	}
+	if (b->frozen) {
+		*ret_why = "The sandbox is frozen: it wrote most while the "
+		    "server's disk ran short. It goes on when there is room "
+		    "again.";
+		return CODE_DISK_FLOOR;
 	}
 	if (!box_usable(b)) {
 		*ret_why = "The sandbox runs, but is not connected yet: try "

@@ -48,6 +48,8 @@ poll_tell(struct poll *p)
 		box_ended(b);
 	else if (b->state == BOX_QUARANTINED)
 		box_health(b, UNKNOWN, "");	/* frozen: not observed */
+	else if (b->frozen)
+		box_health(b, SUSPECT, code_name(CODE_DISK_FLOOR));
 	else if (p->health != HEALTHY)
 		box_health(b, p->health, p->part);
 	else if (p->net != NULL)
@@ -82,6 +84,7 @@ poll_privd(void *arg, const struct msg *m)
 		    SUSPECT;
 		(void)str_copy(p->part, "privd", sizeof(p->part));
 	} else {
+		disk_seen(p->box, &m->body.box_health_is);
 		p->health = (enum wb_health)m->body.box_health_is.health;
 		(void)str_copy(p->part, m->body.box_health_is.part,
 		    sizeof(p->part));
@@ -117,7 +120,7 @@ poll_ping(struct box *b)
 {
 	struct msg_runner_ping	m = { 0 };
 
-	if (b->runner == NULL)
+	if (b->runner == NULL || b->frozen)
 		return;
 	/* one at a time; the second time round it is late */
 	if (b->pinged++ == 0)
@@ -157,10 +160,9 @@ health_tick(int fd, short what, void *arg)
 	(void)what;
 	(void)arg;
 	for (; n != 0; n--) {
-		if ((b = box_next(NULL, cursor)) == NULL) {
-			cursor[0] = '\0';
+		if ((b = box_next(NULL, cursor)) == NULL &&
+		    (b = box_next(NULL, "")) == NULL)
 			break;
-		}
 		(void)str_copy(cursor, b->id, sizeof(cursor));
 		if (poll_due(b))
 			poll_box(b, NULL, NULL);
@@ -185,4 +187,5 @@ health_start(void)
 	    NULL);
 	if (event_add(&tick, &tv) == -1)
 		fatalx("add timer: out of memory");
+	disk_start();
 }

@@ -68,6 +68,9 @@ struct maker_req {
 			uint8_t		 spec[512], boot[512];
 		} launch;
 		char			 text[64];	/* MK_SEAL */
+		struct {				/* MK_HEALTH */
+			uint32_t	 freeze, written;
+		} look;
 	} u;
 };
 
@@ -79,7 +82,7 @@ struct maker_init {
 
 struct maker_found {
 	char		 id[27];
-	int		 opened, sealed;
+	int		 opened, sealed, frozen;
 	uint32_t	 uid;			/* 0: holds no range */
 	uint32_t	 spec_len;		/* 0: has no specification */
 	uint8_t		 token[BOX_TOKEN];

@@ -57,6 +57,8 @@ enum event_type {
 
 enum wb_health { HEALTHY, SUSPECT, UNKNOWN, ABSENT };
 enum wb_network { NETWORK_NONE, NETWORK_EGRESS, NETWORK_ALLOWLIST };
+/* Whether a box's processes are stopped by the host. */
+enum wb_freeze { FREEZE_KEEP, FREEZE_ON, FREEZE_OFF };
 enum wb_stream { STREAM_NONE, STREAM_STDOUT, STREAM_STDERR };
 
 /* struct msg_NAME and struct row_NAME, struct event_NAME */

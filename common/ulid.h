@@ -29,7 +29,7 @@ void		time_rfc3339(uint64_t ms, char ret[25]);
 static inline int
 ulid_ok(const char *s)
 {
-	return wire_charset_ok(CS_ULID, s, strnlen(s, ULID_LEN + 1));
+	return wire_ascii_ok(CS_ULID, s, strnlen(s, ULID_LEN + 1));
 }
 
 #endif

@@ -98,6 +98,8 @@ const char	*wire_error(void);
 
 /* Whether the len bytes at s belong to cs (length 0 only where allowed). */
 int	wire_charset_ok(enum wire_charset cs, const void *s, size_t len);
+/* The same for those of plain ASCII: neither CS_BYTES nor CS_TEXT. */
+int	wire_ascii_ok(enum wire_charset cs, const void *s, size_t len);
 
 /* Length of the UTF-8 sequence (RFC 3629) at s, or 0 where there is none. */
 size_t	wire_utf8_len(const uint8_t *s, size_t left);

@@ -48,13 +48,14 @@ box_pid(int pidfd)
 {
 	char		 path[40], buf[512];
 	const char	*p;
+	long		 pid;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
 	if (facts_file(AT_FDCWD, path, buf, sizeof(buf)) == -1 ||
 	    (p = strstr(buf, "\nPid:")) == NULL)
 		return 0;
-	return (pid_t)strtol(p + 5, NULL, 10) < 0 ? 0 :
-	    (pid_t)strtol(p + 5, NULL, 10);
+	pid = strtol(p + 5, NULL, 10);
+	return pid < 0 ? 0 : (pid_t)pid;	/* -1: reaped */
 }
 
 int
@@ -83,9 +84,8 @@ static int
 is_runner(const char *id, uint32_t uid, int pidfd)
 {
 	auto_close int	 dir = -1;
-	char		 buf[8192], want[64];
+	char		 buf[8192], want[64], path[256];
 	const char	*p, *end;
-	size_t		 len;
 
 	if ((dir = box_proc(pidfd)) == -1 ||
 	    facts_file(dir, "status", buf, sizeof(buf)) == -1)
@@ -95,17 +95,8 @@ is_runner(const char *id, uint32_t uid, int pidfd)
 	if (strstr(buf, want) == NULL || (p = strstr(buf, "\nNSpid:")) == NULL)
 		return 0;
 	end = p + 1 + strcspn(p + 1, "\n");
-	if (end - p < 2 || strncmp(end - 2, "\t1", 2) != 0 ||
-	    facts_file(dir, "cgroup", buf, sizeof(buf)) == -1)
-		return 0;
-	(void)snprintf(want, sizeof(want), "/%s/box/runner\n", id);
-	for (p = buf; p != NULL; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
-		len = strcspn(p, "\n") + 1;
-		if (strncmp(p, "0::", 3) == 0)
-			return len > strlen(want) && strncmp(p + len -
-			    strlen(want), want, strlen(want)) == 0;
-	}
-	return 0;
+	return end - p >= 2 && strncmp(end - 2, "\t1", 2) == 0 &&
+	    box_place(dir, id, path) == 0;
 }
 
 int

@@ -181,8 +181,8 @@ static int
 ask_ok(const struct box_ask *a)
 {
 	return ulid_ok(a->id) && box_uid_ok(a->uid) &&
-	    wire_charset_ok(CS_NAME, a->name, strlen(a->name)) &&
-	    wire_charset_ok(CS_NAME, a->rootfs, strlen(a->rootfs)) &&
+	    wire_ascii_ok(CS_NAME, a->name, strlen(a->name)) &&
+	    wire_ascii_ok(CS_NAME, a->rootfs, strlen(a->rootfs)) &&
 	    a->limits.memory_bytes >= BOX_MEMORY_LEAST &&
 	    a->limits.memory_bytes <= most.memory_bytes &&
 	    a->limits.cpu_milli > 0 &&

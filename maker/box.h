@@ -157,6 +157,9 @@ int		 box_proc(int pidfd);
 
 /* ---- facts.c -------------------------------------------------------- */
 
+/* The v2 cgroup of a process.  0: it is the one of that box's pid 1; or -1. */
+int		 box_place(int proc, const char *id, char ret[256]);
+
 /*
  * Reads what the kernel says of pid 1 and its cgroups, and compares it with
  * what was asked: ret->verdict is the first field that differs, or "".
@@ -170,10 +173,6 @@ int		 box_facts(const struct box_ask *, int pidfd, int netns,
 		    struct msg_box_facts_are *ret);
 
 /* ---- cgroup.c ------------------------------------------------------- */
-
-struct cgroup_usage {
-	uint64_t	 memory_bytes, pids, cpu_usec, oom_kills;
-};
 
 /* Descriptors for the launcher; all owned, -1 when unused. */
 struct cgroup {
@@ -198,8 +197,14 @@ int		 cgroup_enter(struct cgroup *, const struct box_limits *);
  */
 const char	*cgroup_differs(const char *id, const struct box_limits *,
 		    struct box_limits *ret);
-int		 cgroup_usage(const char *id, struct cgroup_usage *ret);
+/*
+ * Memory, processes, time, and whether it is frozen; written: also the bytes
+ * that its processes have had written, ever, as far as is known.
+ */
+int		 cgroup_usage(const char *id, int written,
+		    struct msg_box_health_is *ret);
 int		 cgroup_freeze(const char *id, int on);
+int		 cgroup_frozen(const char *id);
 /* SIGKILL for all in it, also when frozen.  ENOENT is success. */
 int		 cgroup_kill(const char *id);
 /* cgroup.events of the box: POLLPRI when populated or frozen changes. */

@@ -663,16 +663,57 @@ cgroup_differs(const char *id, const struct box_limits *l,
 	return bad;
 }
 
-int
-cgroup_usage(const char *id, struct cgroup_usage *ret)
+/*
+ * What a process and those of its children that it has waited for have had
+ * written, by proc(5); 0 when it has gone.
+ */
+static uint64_t
+written_by(long pid)
 {
-	struct cgroup_usage	 u = { 0 };
+	char		 path[32];
+	uint64_t	 n = 0, off = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/io", pid);
+	(void)read_stat(AT_FDCWD, path, "write_bytes:", &n);
+	(void)read_stat(AT_FDCWD, path, "cancelled_write_bytes:", &off);
+	return n > off ? n - off : 0;
+}
+
+static uint64_t
+written_in(int at, const char *name, int depth)
+{
+	int		 fd = openat(at, name, O_DIRECTORY | O_NOFOLLOW |
+			    O_CLOEXEC);
+	DIR		*d = fdopendir(fd);	/* of -1: NULL */
+	FILE		*fp = fdopen(openat(fd, "cgroup.procs", O_RDONLY |
+			    O_CLOEXEC), "re");
+	struct dirent	*e;
+	uint64_t	 sum = 0;
+	long		 pid;
+
+	while (fp != NULL && fscanf(fp, "%ld", &pid) == 1)
+		sum += written_by(pid);
+	while (d != NULL && (e = readdir(d)) != NULL)
+		if (depth > 0 && e->d_type == DT_DIR && e->d_name[0] != '.')
+			sum += written_in(fd, e->d_name, depth - 1);
+	if (fp != NULL)
+		(void)fclose(fp);
+	if (d != NULL)
+		(void)closedir(d);
+	return sum;
+}
+
+int
+cgroup_usage(const char *id, int written, struct msg_box_health_is *ret)
+{
+	struct msg_box_health_is u = { 0 };
 	const struct hier	*h;
 	uint64_t		 n;
 
 	if (!id_ok(id) || read_stat(hiers[0].fd,
 	    id_path(id, "box/cpu.stat"), "usage_usec", &u.cpu_usec) == -1)
 		return -1;
+	u.frozen = (uint64_t)cgroup_frozen(id);
 	for (h = hiers; h < hiers + nhiers; h++) {
 		if ((h->mask & 1 << C_PIDS) && read_u64(h->fd,
 		    id_path(id, "box/pids.current"), &u.pids) == -1)
@@ -692,6 +733,7 @@ cgroup_usage(const char *id, struct cgroup_usage *ret)
 		    "box/sessions/memory.oom_control"), "oom_kill", &n) == 0)
 			u.oom_kills += n;
 	}
+	u.written = written ? written_in(hiers[0].fd, id, 3) : 0;
 	*ret = u;
 	return 0;
 }
@@ -702,6 +744,15 @@ cgroup_freeze(const char *id, int on)
 	if (!id_ok(id))
 		return -1;
 	return box_put(hiers[0].fd, id_path(id, "cgroup.freeze"), "%d", on);
+}
+
+int
+cgroup_frozen(const char *id)
+{
+	uint64_t	on = 0;
+
+	return id_ok(id) && read_u64(hiers[0].fd,
+	    id_path(id, "cgroup.freeze"), &on) == 0 && on != 0;
 }
 
 int

@@ -189,12 +189,32 @@ facts_differ(const struct box_ask *ask, const struct row_facts *f)
 	return mounts_agree(f->mounts.data, f->mounts.len) ? NULL : "mounts";
 }
 
-/* The v2 line of /proc/<pid>/cgroup, and field 22 of stat. */
-static const char *
-place(int proc, const char *id, struct msg_box_facts_are *a)
+int
+box_place(int proc, const char *id, char ret[256])
 {
 	char	 buf[4096], want[64], *p;
 	size_t	 len, tail;
+
+	if (facts_file(proc, "cgroup", buf, sizeof(buf)) == -1)
+		return -1;
+	p = strncmp(buf, "0::", 3) == 0 ? buf : strstr(buf, "\n0::");
+	if (p == NULL || (p = strchr(p, '/')) == NULL)
+		return -1;
+	p[strcspn(p, "\n")] = '\0';
+	if (!wire_ascii_ok(CS_PRINT, p, strlen(p)) ||
+	    str_copy(ret, p, 256) == -1)
+		return -1;
+	(void)snprintf(want, sizeof(want), "/%s/box/runner", id);
+	len = strlen(p);
+	tail = strlen(want);
+	return len >= tail && strcmp(p + len - tail, want) == 0 ? 0 : -1;
+}
+
+/* Field 22 of stat, and where it is. */
+static const char *
+place(int proc, const char *id, struct msg_box_facts_are *a)
+{
+	char	 buf[4096], *p;
 	int	 i;
 
 	if (facts_file(proc, "stat", buf, sizeof(buf)) == -1 ||
@@ -203,20 +223,7 @@ place(int proc, const char *id, struct msg_box_facts_are *a)
 	for (i = 2; i < 22 && p != NULL; i++)
 		p = strchr(p + 1, ' ');
 	a->start_time = p == NULL ? 0 : strtoull(p, NULL, 10);
-	if (facts_file(proc, "cgroup", buf, sizeof(buf)) == -1)
-		return "cgroup";
-	p = strncmp(buf, "0::", 3) == 0 ? buf : strstr(buf, "\n0::");
-	if (p == NULL || (p = strchr(p, '/')) == NULL)
-		return "cgroup";
-	p[strcspn(p, "\n")] = '\0';
-	if (!wire_charset_ok(CS_PRINT, p, strlen(p)) ||
-	    str_copy(a->cgroup, p, sizeof(a->cgroup)) == -1)
-		return "cgroup";
-	(void)snprintf(want, sizeof(want), "/%s/box/runner", id);
-	len = strlen(p);
-	tail = strlen(want);
-	return len >= tail && strcmp(p + len - tail, want) == 0 ? NULL :
-	    "cgroup";
+	return box_place(proc, id, a->cgroup) == 0 ? NULL : "cgroup";
 }
 
 int

@@ -50,20 +50,30 @@ memory_allows(void)
 	return avail >= keep ? 0 : short_of(ENOMEM, "memory", avail, keep);
 }
 
+/* Without inodes there is no space, either. */
+int
+host_disk(uint64_t *ret_free, uint64_t *ret_keep)
+{
+	struct statvfs	fs;
+	uint64_t	total;
+
+	if (fstatvfs(box_dir(), &fs) == -1)
+		return box_fail("state directory");
+	total = (uint64_t)fs.f_blocks * fs.f_frsize;
+	*ret_free = fs.f_files != 0 && fs.f_favail < fs.f_files / 50 ? 0 :
+	    (uint64_t)fs.f_bavail * fs.f_frsize;
+	*ret_keep = mk.conf.disk_floor != 0 ? mk.conf.disk_floor :
+	    total / 20 > 1024 * MIB ? total / 20 : 1024 * MIB;
+	return 0;
+}
+
 int
 host_allows(void)
 {
-	struct statvfs	fs;
-	uint64_t	total, avail, keep = mk.conf.disk_floor;
+	uint64_t	avail, keep;
 
-	if (memory_allows() == -1)
+	if (memory_allows() == -1 || host_disk(&avail, &keep) == -1)
 		return -1;
-	if (fstatvfs(box_dir(), &fs) == -1)
-		return box_fail("state directory");
-	avail = (uint64_t)fs.f_bavail * fs.f_frsize;
-	total = (uint64_t)fs.f_blocks * fs.f_frsize;
-	if (keep == 0)
-		keep = total / 20 > 1024 * MIB ? total / 20 : 1024 * MIB;
 	return avail >= keep ? 0 :
 	    short_of(ENOSPC, "state directory", avail, keep);
 }

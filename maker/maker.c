@@ -124,20 +124,19 @@ make_health(const struct maker_req *q, const int *in,
 	static char			 mounts[FACTS_MOUNTS];
 	struct msg_box_facts_are	 f;
 	struct box_ask			 ask = ask_of(q);
-	struct cgroup_usage		 u = { 0 };
 	const char			*part = "facts";
 
-	if (cgroup_usage(ask.id, &u) == -1)
+	memset(ret, 0, sizeof(*ret));
+	if (q->u.look.freeze != FREEZE_KEEP &&
+	    cgroup_freeze(ask.id, q->u.look.freeze == FREEZE_ON) == -1)
+		part = "freeze";
+	else if (cgroup_usage(ask.id, q->u.look.written != 0, ret) == -1)
 		part = "cgroup";
 	else if (box_facts(&ask, in[0], in[1], 0, mounts, &f) == 0)
 		part = f.verdict[0] != '\0' ? f.verdict :
 		    runtime_intact() ? "" : "runtime-file";
 	(void)str_copy(ret->part, part, sizeof(ret->part));
-	ret->memory_bytes = u.memory_bytes;
-	ret->pids = u.pids;
-	ret->cpu_usec = u.cpu_usec;
-	ret->oom_kills = u.oom_kills;
-	return 0;
+	return host_disk(&ret->disk_free, &ret->disk_keep);
 }
 
 static int

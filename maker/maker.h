@@ -33,6 +33,8 @@ void		 set_reaped(pid_t, int status);
 
 /* ENOMEM or ENOSPC while the host has to keep what memory or disk it has. */
 int		 host_allows(void);
+/* Bytes of the state directory's file system: there, and to be kept. */
+int		 host_disk(uint64_t *ret_free, uint64_t *ret_keep);
 
 /* ---- scan.c: what an earlier maker left ---------------------------------- */
 

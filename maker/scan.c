@@ -55,6 +55,7 @@ scan_one(int sock, const char *id, int *userns)
 		f->uid = st.st_uid;
 	f->opened = box_stat(id, MARK_OPENED, &st) == 0;
 	f->sealed = box_stat(id, MARK_SEALED, &st) == 0;
+	f->frozen = cgroup_frozen(id);
 	fds[MK_BOX_FILE] = box_open(id, "launch.log", O_RDWR | O_APPEND |
 	    O_CREAT);
 	if (f->spec_len != 0 && f->uid != 0 &&

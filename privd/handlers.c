@@ -184,7 +184,8 @@ on_create(struct msg *m)
 /*
  * Hostile: apid gets a connection to a box and that box's token, which is its
  * work; never to anything else, since the maker holds what listens against
- * the pid 1 of that box.  A quarantined box is not attached.
+ * the pid 1 of that box.  A box that is frozen or quarantined is not attached:
+ * its silence would be taken for a fault of its own.
  */
 static void
 on_attach(struct msg *m)
@@ -193,6 +194,10 @@ on_attach(struct msg *m)
 
 	if (e == NULL)
 		return;
+	if (e->frozen) {
+		to_apid_error(m->rid, CODE_DISK_FLOOR, "the box is frozen");
+		return;
+	}
 	ask_is(e, ASK_ATTACH, m);
 	life_attach(e);
 }
@@ -261,7 +266,10 @@ handle_facts(struct entry *e, struct maker_ans *a)
 	to_apid(MSG_BOX_FACTS_ARE, rid, f, -1);
 }
 
-/* Hostile: as facts. */
+/*
+ * Hostile: as facts.  Freezing takes from a box what ending it would, and is
+ * undone by who may ask for it; a quarantined box stays frozen.
+ */
 static void
 on_health(struct msg *m)
 {
@@ -278,6 +286,8 @@ on_health(struct msg *m)
 		to_apid_error(m->rid, CODE_BUSY, "health is being read");
 	else {
 		e->health_rid = m->rid;
+		e->freeze = (uint32_t)m->body.box_health.freeze;
+		e->written = (uint32_t)m->body.box_health.written;
 		maker_want(e, MK_HEALTH);
 	}
 }
@@ -293,6 +303,9 @@ handle_health(struct entry *e, const struct maker_ans *a)
 					    NULL;
 
 	e->health_rid = 0;
+	e->freeze = FREEZE_KEEP;
+	if (a->error == 0)
+		e->frozen = (int)r.frozen;
 	if (rid == 0)
 		return;			/* who asked is gone */
 	if (part != NULL)

@@ -112,6 +112,10 @@ entry_ask(const struct entry *e, enum maker_op op)
 		fill_launch(e, &q);
 	else if (op == MK_SEAL)
 		(void)str_copy(q.u.text, e->why, sizeof(q.u.text));
+	else if (op == MK_HEALTH) {
+		q.u.look.freeze = e->sealed ? FREEZE_KEEP : e->freeze;
+		q.u.look.written = e->written;
+	}
 	r = maker_ask(&q, fds, op == MK_FACTS || op == MK_HEALTH ? 2 :
 	    op == MK_CONNECT || op == MK_KILL);
 	explicit_bzero(&q.u, sizeof(q.u));	/* the token */

@@ -132,6 +132,8 @@ struct entry {
 	unsigned int	 code;		/* answer when the cut is made */
 	uint32_t	 facts_rid;	/* these two wait beside it; 0: none */
 	uint32_t	 health_rid;
+	uint32_t	 freeze, written;	/* what BOX_HEALTH said */
+	int		 frozen;	/* as last seen */
 	/* the maker: sets of 1 << enum maker_op */
 	unsigned int	 want;		/* not sent yet */
 	unsigned int	 made;		/* sent, not answered */

@@ -28,6 +28,7 @@ found(const struct maker_found *f, int *fds)
 	e->doomed = doomed;
 	e->uid = f->uid;
 	e->opened = f->opened;
+	e->frozen = f->frozen;
 	memcpy(e->token, f->token, sizeof(e->token));
 	e->file_fd = steal_fd(&fds[MK_BOX_FILE]);
 	if (doomed || fds[MK_BOX_PID] == -1) {

@@ -271,7 +271,7 @@ END_TEST
 
 START_TEST(test_limits)
 {
-	struct cgroup_usage	 u;
+	struct msg_box_health_is u;
 	struct box_limits	 l;
 	struct tbox		 b;
 	const char		*r;
@@ -291,7 +291,7 @@ START_TEST(test_limits)
 	ck_assert_int_eq(sscanf(r, "%*d\n%d", &n), 1);
 	ck_assert_msg(n > 150 && n < 192, "%d forks: %s", n, r);
 	ck_assert_str_eq(ask(&b, "ping"), "pong");
-	ck_assert_int_eq(cgroup_usage(b.id, &u), 0);
+	ck_assert_int_eq(cgroup_usage(b.id, 1, &u), 0);
 	ck_assert_uint_ge(u.oom_kills, 1);
 	ck_assert_uint_gt(u.cpu_usec, 0);
 	/* Frozen; thawed; killed while frozen. */
