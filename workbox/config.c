@@ -515,7 +515,12 @@ config_cgroup(struct conf *c, const char *s)
 int
 config_load(const struct args *a, struct conf *ret)
 {
-	const char	*file = args_get(a, "config");
+	return config_load_from(a, args_get(a, "config"), ret);
+}
+
+int
+config_load_from(const struct args *a, const char *file, struct conf *ret)
+{
 	const char	*name = file != NULL ? file : WB_CONF_FILE;
 	const char	*state = args_get(a, "state");
 	auto_free char	*text = NULL;

@@ -1,20 +1,14 @@
 /*
  * doctor: says whether this host can carry sandboxes, by trying what they
- * need, never by a version; each fault with its cause and its cure.
+ * need, never by a version; each fault with its cause and its cure.  The
+ * checks are the rows of checks.def.
  *
  * What a check does is undone before it ends.  Nothing here mends anything.
  */
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/syscall.h>
-
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <inttypes.h>
-#include <linux/capability.h>
-#include <pwd.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +23,8 @@ static const struct opt doctor_opts[] = {
 	{ "cgroup", "NAME", "cgroup of all sandboxes", 0, 0 },
 	{ "calls", NULL, "print the system calls that a sandbox may and may "
 	    "not make, and exit", 0, 0 },
+	{ "root", "DIR", "read the files of the system below this directory",
+	    0, 0 },
 	{ NULL, NULL, NULL, 0, 0 }
 };
 
@@ -42,52 +38,34 @@ const struct cmd cmd_doctor = {
 	.run = doctor_main
 };
 
-static void	check_programs(const struct conf *, struct finding *);
-static void	check_capabilities(const struct conf *, struct finding *);
-static void	check_users(const struct conf *, struct finding *);
-static void	check_descriptors(const struct conf *, struct finding *);
-static void	check_dumpable(const struct conf *, struct finding *);
-static void	check_pid_max(const struct conf *, struct finding *);
-static void	check_file_max(const struct conf *, struct finding *);
-static void	check_memory(const struct conf *, struct finding *);
-static void	check_state(const struct conf *, struct finding *);
-static void	check_disk(const struct conf *, struct finding *);
-static void	check_runtime(const struct conf *, struct finding *);
-static void	check_rootfs(const struct conf *, struct finding *);
+enum { C_FATAL = 1 << 0, C_TRY = 1 << 1 };
 
-static const struct {
+static const struct check {
 	const char	*name;
+	unsigned int	 flags;
 	void		(*fn)(const struct conf *, struct finding *);
 } checks[] = {
-	{ "programs", check_programs },
-	{ "users", check_users },
-	{ "capabilities", check_capabilities },
-	{ "namespaces", probe_namespaces },
-	{ "nested", probe_nested },
-	{ "overlay", probe_overlay },
-	{ "cgroup", probe_cgroup },
-	{ "release-agent", probe_release_agent },
-	{ "nftables", probe_nftables },
-	{ "seccomp", probe_seccomp },
-	{ "landlock", probe_landlock },
-	{ "peerpidfd", probe_peerpidfd },
-	{ "descriptors", check_descriptors },
-	{ "dumpable", check_dumpable },
-	{ "pid-max", check_pid_max },
-	{ "file-max", check_file_max },
-	{ "memory", check_memory },
-	{ "state", check_state },
-	{ "disk", check_disk },
-	{ "runtime", check_runtime },
-	{ "rootfs", check_rootfs },
+#define CHECK(name, flags, fn)	{ name, flags, fn },
+#include "checks.def"
 };
 #define NCHECKS	(sizeof checks / sizeof checks[0])
 
-static const char *const	words[] = { "ok", "warn", "fail" };
-static const char		*given;	/* args_host()'s, for cures */
+struct doctor			doctor;
+static const char *const	words[] = { "ok", "warning", "failed",
+    "skipped" };
 
-#define GIB	(UINT64_C(1) << 30)
-#define MIB	(UINT64_C(1) << 20)
+static void
+clean(char *s)
+{
+	json_t	*j = json_string(s);	/* NULL: not UTF-8 */
+	char	*p;
+
+	for (p = s; *p != '\0'; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f ||
+		    ((unsigned char)*p >= 0x80 && j == NULL))
+			*p = '?';
+	json_decref(j);
+}
 
 void
 finding_set(struct finding *f, enum verdict v, const char *cure,
@@ -100,289 +78,8 @@ finding_set(struct finding *f, enum verdict v, const char *cure,
 	va_start(ap, fmt);
 	(void)vsnprintf(f->detail, sizeof f->detail, fmt, ap);
 	va_end(ap);
-}
-
-/* ---- what is there ----------------------------------------------------- */
-
-static void
-check_programs(const struct conf *c, struct finding *f)
-{
-	static const char *const	names[] = { "privd", "maker", "netd",
-	    "stored", "apid", "runner", "wb" };
-	char				*path;
-	size_t				 i;
-	int				 rc;
-
-	for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-		path = xasprintf("%s/%s", c->libexec_dir, names[i]);
-		rc = access(path, X_OK);
-		if (rc == -1)
-			finding_set(f, V_FAIL, "install again, or set "
-			    "libexec-dir", "%s: %s", path, strerror(errno));
-		free(path);
-		if (rc == -1)
-			return;
-	}
-	finding_set(f, V_OK, "", "%s", c->libexec_dir);
-}
-
-static void
-check_users(const struct conf *c, struct finding *f)
-{
-	static const char *const	names[] = { "_workbox-netd",
-	    "_workbox-stored", "_workbox-apid" };
-	const struct passwd		*pw;
-	char				 cure[128];
-	size_t				 i;
-
-	(void)c;
-	for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-		pw = getpwnam(names[i]);
-		if (pw != NULL && pw->pw_uid != 0)
-			continue;
-		(void)snprintf(cure, sizeof cure, "sh etc/install.sh, or "
-		    "useradd --system --user-group %s", names[i]);
-		finding_set(f, V_FAIL, cure, pw == NULL ?
-		    "there is no user %s" : "user %s has uid 0", names[i]);
-		return;
-	}
-	if (getgrnam("workbox") == NULL)
-		finding_set(f, V_WARN, "groupadd --system workbox", "there is "
-		    "no group workbox: only root can use the unix socket");
-	else
-		finding_set(f, V_OK, "", "%s, %s, %s; group workbox",
-		    names[0], names[1], names[2]);
-}
-
-/* Each was taken away in turn: without it no box can be made or served. */
-static const struct { int cap; const char *name; } needed[] = {
-	{ CAP_CHOWN, "CHOWN" }, { CAP_DAC_OVERRIDE, "DAC_OVERRIDE" },
-	{ CAP_FOWNER, "FOWNER" }, { CAP_FSETID, "FSETID" },
-	{ CAP_KILL, "KILL" }, { CAP_SETGID, "SETGID" },
-	{ CAP_SETUID, "SETUID" }, { CAP_SETPCAP, "SETPCAP" },
-	{ CAP_SYS_CHROOT, "SYS_CHROOT" }, { CAP_SYS_PTRACE, "SYS_PTRACE" },
-	{ CAP_SYS_ADMIN, "SYS_ADMIN" }, { CAP_MKNOD, "MKNOD" },
-	{ CAP_SETFCAP, "SETFCAP" },
-};
-
-static void
-check_capabilities(const struct conf *c, struct finding *f)
-{
-	struct __user_cap_header_struct	h = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct	d[2];
-	uint64_t			eff;
-	size_t				i;
-
-	(void)c;
-	if (syscall(SYS_capget, &h, d) == -1) {
-		finding_set(f, V_FAIL, "", "capget: %s", strerror(errno));
-		return;
-	}
-	eff = d[0].effective | (uint64_t)d[1].effective << 32;
-	for (i = 0; i < sizeof needed / sizeof needed[0]; i++)
-		if (!(eff >> needed[i].cap & 1)) {
-			finding_set(f, V_FAIL, "run where root has it: on the "
-			    "host, or in a container that gives it",
-			    "root lacks CAP_%s", needed[i].name);
-			return;
-		}
-	finding_set(f, V_OK, "", "all that privd needs%s",
-	    eff >> CAP_SYS_RESOURCE & 1 ? "" :
-	    "; CAP_SYS_RESOURCE is not there and not needed");
-}
-
-static int
-proc_u64(const char *path, const char *word, uint64_t *ret)
-{
-	auto_free char	*text = NULL;
-	const char	*p;
-	size_t		 len;
-
-	if ((text = text_file(path, 65536, &len)) == NULL)
-		return -1;
-	if ((p = strstr(text, word)) == NULL)
-		return -1;
-	p += strlen(word);
-	return sscanf(p, "%" SCNu64, ret) == 1 ? 0 : -1;
-}
-
-/* Raised as serve does it; nothing after this minds. */
-static void
-check_descriptors(const struct conf *c, struct finding *f)
-{
-	rlim_t		want = START_FILES(c);
-	struct rlimit	rl, more = { want, want };
-
-	if (getrlimit(RLIMIT_NOFILE, &rl) == -1 || (rl.rlim_max < want &&
-	    setrlimit(RLIMIT_NOFILE, &more) == -1))
-		finding_set(f, V_FAIL, "raise the hard limit (ulimit -Hn, "
-		    "LimitNOFILE=), or lower max-boxes", "the hard limit is "
-		    "%llu, max-boxes needs %llu",
-		    (unsigned long long)rl.rlim_max, (unsigned long long)want);
-	else
-		finding_set(f, V_OK, "", "at most %llu in a process",
-		    (unsigned long long)(rl.rlim_max < want ? want :
-		    rl.rlim_max));
-}
-
-static void
-check_dumpable(const struct conf *c, struct finding *f)
-{
-	uint64_t	v = 0;
-
-	(void)c;
-	if (proc_u64("/proc/sys/fs/suid_dumpable", "", &v) == 0 && v == 1)
-		finding_set(f, V_WARN, "sysctl -w fs.suid_dumpable=0",
-		    "fs.suid_dumpable is 1: each new supervisor can be read "
-		    "for a moment by what runs in its sandbox");
-	else
-		finding_set(f, V_OK, "", "fs.suid_dumpable is %" PRIu64, v);
-}
-
-static void
-check_pid_max(const struct conf *c, struct finding *f)
-{
-	uint64_t	max, hold;
-
-	if (proc_u64("/proc/sys/kernel/pid_max", "", &max) == -1) {
-		finding_set(f, V_FAIL, "mount /proc", "kernel.pid_max cannot "
-		    "be read");
-		return;
-	}
-	hold = max / c->default_pids;
-	if (hold < c->max_boxes && max < 4194304)
-		finding_set(f, V_WARN, "sysctl -w kernel.pid_max=4194304",
-		    "%" PRIu64 ": %" PRIu64 " sandboxes at their limit of %"
-		    PRIu64 " processes use it up; max-boxes is %" PRIu64, max,
-		    hold, c->default_pids, c->max_boxes);
-	else
-		finding_set(f, V_OK, "", "%" PRIu64, max);
-}
-
-/* An open file is charged to its box with about 256 bytes, and to no one's
- * count but the host's. */
-static void
-check_file_max(const struct conf *c, struct finding *f)
-{
-	uint64_t	max, one = c->default_memory / 256;
-
-	if (proc_u64("/proc/sys/fs/file-max", "", &max) == -1) {
-		finding_set(f, V_FAIL, "mount /proc", "fs.file-max cannot be "
-		    "read");
-		return;
-	}
-	if (one > max)
-		finding_set(f, V_WARN, "sysctl -w "
-		    "fs.file-max=9223372036854775807", "%" PRIu64 ": one "
-		    "sandbox at its limit of memory can hold %" PRIu64
-		    " open files, and nobody but root could open one", max,
-		    one);
-	else
-		finding_set(f, V_OK, "", "%" PRIu64, max);
-}
-
-static void
-check_memory(const struct conf *c, struct finding *f)
-{
-	uint64_t	kib;
-
-	if (proc_u64("/proc/meminfo", "MemAvailable:", &kib) == -1) {
-		finding_set(f, V_FAIL, "mount /proc", "/proc/meminfo cannot "
-		    "be read");
-		return;
-	}
-	if (kib * 1024 < c->default_memory)
-		finding_set(f, V_WARN, "add memory, or set default-memory",
-		    "%" PRIu64 " MiB free, less than the %" PRIu64 " MiB of "
-		    "one sandbox", kib / 1024, c->default_memory / MIB);
-	else
-		finding_set(f, V_OK, "", "%" PRIu64 " MiB free", kib / 1024);
-}
-
-/* With serve's own eyes. */
-static void
-check_state(const struct conf *c, struct finding *f)
-{
-	auto_free char	*install = xasprintf("workbox runtime install%s",
-	    given);
-	auto_free char	*own = xasprintf("chown root %s && chmod go-w %s",
-	    c->state_dir, c->state_dir);
-	auto_close int	 fd = open(c->state_dir, O_RDONLY | O_DIRECTORY |
-	    O_CLOEXEC);
-	int		 safe = fd == -1 ? -1 : state_safe(fd);
-
-	if (safe == 1)
-		finding_set(f, V_OK, "", "only root can write %s",
-		    c->state_dir);
-	else if (safe == 0)
-		finding_set(f, V_FAIL, own, "%s: expected a directory that "
-		    "only root can write", c->state_dir);
-	else if (errno == ENOENT)
-		finding_set(f, V_WARN, install, "%s is not there",
-		    c->state_dir);
-	else
-		finding_set(f, V_FAIL, "give another directory with --state "
-		    "or state-dir", "%s: %s", c->state_dir, strerror(errno));
-}
-
-static void
-check_disk(const struct conf *c, struct finding *f)
-{
-	auto_free char	*path = xstrdup(c->state_dir);
-	struct statvfs	 st;
-	uint64_t	 left, floor = c->disk_floor;
-	char		*slash;
-
-	while (statvfs(path, &st) == -1) {
-		if (errno != ENOENT || (slash = strrchr(path, '/')) == NULL) {
-			finding_set(f, V_FAIL, "give another directory with "
-			    "--state or state-dir", "%s: %s", path,
-			    strerror(errno));
-			return;
-		}
-		slash[slash == path] = '\0';	/* at last "/" */
-	}
-	left = (uint64_t)st.f_bavail * st.f_frsize;
-	if (floor == 0)
-		floor = (uint64_t)st.f_blocks * st.f_frsize / 20;
-	if (c->disk_floor == 0 && floor < GIB)
-		floor = GIB;
-	finding_set(f, left < floor ? V_FAIL : left < 2 * floor ? V_WARN :
-	    V_OK, left < 2 * floor ? "free space, or set disk-floor" : "",
-	    "%" PRIu64 " MiB free at %s; creates are refused below %" PRIu64
-	    " MiB", left / MIB, path, floor / MIB);
-}
-
-static void
-check_runtime(const struct conf *c, struct finding *f)
-{
-	auto_free char	*cure = xasprintf("workbox runtime install%s", given);
-	char		 why[256];
-
-	if (runtime_check(c, why, sizeof why) == 0)
-		finding_set(f, V_OK, "", "%s/runtime", c->state_dir);
-	else
-		finding_set(f, V_WARN, cure, "%s", why);
-}
-
-static void
-check_rootfs(const struct conf *c, struct finding *f)
-{
-	auto_free char	*cure = xasprintf("workbox rootfs build minimal%s, or "
-	    "workbox rootfs default NAME%s where there is one", given, given);
-	auto_close int	 dir = state_dir(c, "rootfs");
-	char		 name[64];
-	struct stat	 st;
-	ssize_t		 n;
-
-	n = dir == -1 ? -1 : readlinkat(dir, "default", name, sizeof name - 1);
-	name[n > 0 ? n : 0] = '\0';
-	if (n <= 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
-	    !S_ISDIR(st.st_mode))
-		finding_set(f, V_WARN, cure, "there is no default root file system in %s/rootfs",
-		    c->state_dir);
-	else
-		finding_set(f, V_OK, "", "default is %s", name);
+	clean(f->cure);
+	clean(f->detail);
 }
 
 /* ---- the system calls of a sandbox ------------------------------------- */
@@ -446,21 +143,119 @@ print_calls(void)
 
 /* ---- the whole --------------------------------------------------------- */
 
+/* A signal that ends us waits until the check has undone what it did. */
+static void
+run(const struct check *k, const struct conf *c, struct finding *f)
+{
+	sigset_t	ends, old;
+
+	memset(f, 0, sizeof *f);
+	if (look_root() != NULL && (k->flags & C_TRY)) {
+		finding_set(f, V_SKIP, "", "it is tried, not read: only the "
+		    "running system can tell");
+		return;
+	}
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGHUP);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigaddset(&ends, SIGQUIT);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &ends, &old);
+	k->fn(c, f);
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
 static void
 print_one(const char *name, const struct finding *f)
 {
-	printf("%-4s %s: %s\n", words[f->verdict], name, f->detail);
+	printf("%-7s %s: %s\n", words[f->verdict], name, f->detail);
 	if (f->cure[0] != '\0')
-		printf("     cure: %s\n", f->cure);
+		printf("        cure: %s\n", f->cure);
 	(void)fflush(stdout);
 }
 
 static json_t *
 one_json(const char *name, const struct finding *f)
 {
-	return json_pack("{s:s, s:s, s:s, s:s?}", "name", name, "verdict",
-	    words[f->verdict], "detail", f->detail, "cure",
-	    f->cure[0] != '\0' ? f->cure : NULL);
+	return json_pack("{s:s, s:s, s:s, s:s}", "name", name, "status",
+	    words[f->verdict], "detail", f->detail, "cure", f->cure);
+}
+
+/* The paths of the configuration lie below the other system's root. */
+static int
+below(char *path, size_t size, const char *word)
+{
+	auto_free char	*whole = xasprintf("%s%s", look_root(), path);
+
+	if (str_copy(path, whole, size) == -1)
+		return fail("%s: %s is longer than %zu bytes", word, whole,
+		    size - 1);
+	return 0;
+}
+
+/* The default configuration there, with its links resolved below dir. */
+static int
+load_there(const struct args *a, struct conf *c)
+{
+	auto_close int	fd = look_open(WB_CONF_FILE, O_PATH);
+	auto_free char	*link = xasprintf("/proc/self/fd/%d", fd);
+	char		file[PATH_MAX];
+	ssize_t		n;
+
+	if (fd == -1 && errno != ENOENT)
+		return fail_errno("%s below --root", WB_CONF_FILE);
+	if (fd == -1)
+		return config_load_from(a, "/dev/null", c);
+	if ((n = readlink(link, file, sizeof file - 1)) == -1)
+		return fail_errno("%s", link);
+	file[n] = '\0';
+	return config_load_from(a, file, c);
+}
+
+static int
+set_root(const struct args *a, struct conf *c)
+{
+	static char	dir[256];
+	int		rc;
+
+	if ((rc = config_path(dir, sizeof dir, "root", args_get(a, "root"))) !=
+	    0)
+		return rc;
+	if (look_at(dir) == -1)
+		return fail_errno("--root %s", dir);
+	rc = doctor.named ? config_load(a, c) : load_there(a, c);
+	if (rc != 0 || (rc = below(c->state_dir,
+	    sizeof c->state_dir, "state-dir")) != 0)
+		return rc;
+	return below(c->libexec_dir, sizeof c->libexec_dir, "libexec-dir");
+}
+
+static void
+set_given(const struct args *a)
+{
+	const char	*file = args_get(a, "config");
+
+	doctor.given = args_host(a);	/* for as long as we live */
+	doctor.config = file != NULL ? file : WB_CONF_FILE;
+	doctor.named = file != NULL;
+}
+
+/* 0, or told why nothing can be checked. */
+static int
+prepare(const struct args *a, struct conf *c)
+{
+	const char	*cgroup = args_get(a, "cgroup");
+
+	set_given(a);
+	if (args_get(a, "root") != NULL ? set_root(a, c) : config_load(a, c))
+		return -1;
+	if (cgroup != NULL && config_cgroup(c, cgroup) != 0)
+		return -1;
+	if (look_root() == NULL && geteuid() != 0) {
+		(void)fail("expected to be run as root");
+		return -1;
+	}
+	return 0;
 }
 
 static int
@@ -469,24 +264,16 @@ doctor_main(const struct args *a)
 	static struct conf	 c;
 	struct finding		 f;
 	json_t			*all;
-	const char		*cgroup = args_get(a, "cgroup");
-	unsigned int		 n[3] = { 0, 0, 0 };
+	unsigned int		 n[4] = { 0, 0, 0, 0 };
 	size_t			 i;
 
 	if (args_get(a, "calls") != NULL)
 		return print_calls();
-	given = args_host(a);		/* for as long as we live */
-	if (config_load(a, &c) != 0 ||
-	    (cgroup != NULL && config_cgroup(&c, cgroup) != 0))
+	if (prepare(a, &c) == -1)
 		return 2;
-	if (geteuid() != 0) {
-		(void)fail("expected to be run as root");
-		return 2;
-	}
 	all = json_array();
 	for (i = 0; i < NCHECKS; i++) {
-		memset(&f, 0, sizeof f);
-		checks[i].fn(&c, &f);
+		run(&checks[i], &c, &f);
 		n[f.verdict]++;
 		if (args_json(a))
 			json_array_append_new(all, one_json(checks[i].name,
@@ -494,13 +281,36 @@ doctor_main(const struct args *a)
 		else
 			print_one(checks[i].name, &f);
 	}
-	all = json_pack("{s:o, s:i, s:i, s:i}", "checks", all, "ok", n[V_OK],
-	    "warn", n[V_WARN], "fail", n[V_FAIL]);
+	all = json_pack("{s:o, s:i, s:i, s:i, s:i}", "checks", all,
+	    words[V_OK], n[V_OK], words[V_WARN], n[V_WARN], words[V_FAIL],
+	    n[V_FAIL], words[V_SKIP], n[V_SKIP]);
 	if (args_json(a))
 		(void)json_print(all);
 	else
-		printf("%u ok, %u warn, %u fail\n", n[V_OK], n[V_WARN],
-		    n[V_FAIL]);
+		printf("%u ok, %u warning, %u failed, %u skipped\n", n[V_OK],
+		    n[V_WARN], n[V_FAIL], n[V_SKIP]);
 	json_decref(all);
 	return n[V_FAIL] > 0;
+}
+
+int
+doctor_serve(const struct args *a, const struct conf *c, const char *only)
+{
+	struct finding	f;
+	size_t		i;
+	int		rc = 0;
+
+	set_given(a);
+	for (i = 0; i < NCHECKS; i++) {
+		if (!(checks[i].flags & C_FATAL) ||
+		    (only != NULL && strcmp(checks[i].name, only) != 0))
+			continue;
+		run(&checks[i], c, &f);
+		if (f.verdict != V_FAIL)
+			continue;
+		rc = fail("%s: %s", checks[i].name, f.detail);
+		if (f.cure[0] != '\0')
+			note("cure: %s", f.cure);
+	}
+	return rc;
 }

@@ -33,6 +33,9 @@ int	config_check(const struct conf *, char why[CONFIG_WHY]);
  * with --state over it, checked.  0, or fail()'s code.
  */
 int	config_load(const struct args *, struct conf *ret);
+/* The same with file for --config; NULL: the default one. */
+int	config_load_from(const struct args *, const char *file,
+	    struct conf *ret);
 /* "127.0.0.1:8790", "[::1]:8790".  0 or -1. */
 int	config_listen(const char *, struct sockaddr_storage *ret);
 int	config_cgroup(struct conf *, const char *);	/* --cgroup */
@@ -97,27 +100,77 @@ int	state_dir(const struct conf *, const char *part);
 /* 0: whole; -1: what is wrong stands in why. */
 int	runtime_check(const struct conf *, char *why, size_t size);
 
-/* ---- doctor.c, probe*.c ------------------------------------------------ */
+/* ---- look.c: what checks read ------------------------------------------ */
 
-enum verdict { V_OK, V_WARN, V_FAIL };
+/* Files below dir instead of this system's; 0 or -1. */
+int	look_at(const char *dir);
+const char *look_root(void);		/* that dir, or NULL */
+/* Absolute paths; with a dir no link leads out of it.  -1: errno. */
+int	look_open(const char *path, int flags);
+FILE	*look_file(const char *path);
+/* As much as there is room for, and a NUL; its length or -1. */
+ssize_t	look_text(const char *path, char *buf, size_t size);
+ssize_t	look_line(const char *path, char *buf, size_t size);	/* the first */
+/* The number behind the first word in a file; 0 or -1. */
+int	look_number(const char *path, const char *word, uint64_t *ret);
+/* Whether a line of words, with blanks between, has this one. */
+int	look_word(const char *list, const char *word);
+/* Type of the file system at a path, by a table of mounts; 0 or -1. */
+int	look_fstype(FILE *mounts, const char *path, char *ret, size_t size);
+
+struct id_range {
+	uint64_t	first, count;
+};
+int	look_overlap(const struct id_range *, const struct id_range *);
+/* A line of subuid(5); 0, or -1 for one that gives nothing by number. */
+int	look_subid(const char *line, char name[64], struct id_range *ret);
+
+enum clock_is { CLOCK_GOOD, CLOCK_FREE, CLOCK_UNSET };
+enum clock_is	look_clock(int64_t now, int synchronised);
+
+/* ---- doctor.c, check_*.c, probe*.c: see checks.def --------------------- */
+
+enum verdict { V_OK, V_WARN, V_FAIL, V_SKIP };
 
 struct finding {
 	enum verdict	 verdict;
-	char		 detail[256];
+	char		 detail[512];
 	char		 cure[1024];	/* "" when there is none */
 };
 
-/* Fills a finding; formats are literal. */
+/* What of the command line the checks need; all borrowed. */
+struct doctor {
+	const char	*given;		/* args_host()'s, for cures */
+	const char	*config;	/* file of the configuration */
+	int		 named;		/* it was named: not below --root */
+};
+extern struct doctor	doctor;
+
+/*
+ * Fills a finding; formats are literal.  What is no text becomes `?': names
+ * of another system's files end up on a terminal and in JSON.
+ */
 void	finding_set(struct finding *, enum verdict, const char *cure,
 	    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /*
+ * Runs the checks without which no sandbox can be made or served (or only
+ * one, by name), and tells each that failed as doctor does.  0, or fail()'s
+ * code.
+ */
+int	doctor_serve(const struct args *, const struct conf *,
+	    const char *only);
+
+/*
  * Runs fn in a child with /dev/null as its input, for what would change the
- * caller.  fn's -1 fails with the step and errno that probe_step() was told.
+ * caller.  fn's -1 fails with the step and errno that probe_step() was told
+ * (0: the step says it all).
  */
 int	probe_child(int (*fn)(const struct conf *), const struct conf *,
 	    struct finding *, const char *cure);
 int	probe_step(const char *step);	/* in fn: remembers both; -1 */
+/* In a child of fn: ends with its parent, also when that is killed. */
+void	probe_mortal(pid_t parent);
 
 /*
  * A user namespace made and mapped as a box's is; in fn.  A descriptor, or
@@ -125,14 +178,13 @@ int	probe_step(const char *step);	/* in fn: remembers both; -1 */
  */
 int	probe_userns(const struct conf *);
 
-void	probe_namespaces(const struct conf *, struct finding *);
-void	probe_nested(const struct conf *, struct finding *);
-void	probe_overlay(const struct conf *, struct finding *);
-void	probe_cgroup(const struct conf *, struct finding *);
-void	probe_nftables(const struct conf *, struct finding *);
-void	probe_seccomp(const struct conf *, struct finding *);
-void	probe_landlock(const struct conf *, struct finding *);
-void	probe_peerpidfd(const struct conf *, struct finding *);
-void	probe_release_agent(const struct conf *, struct finding *);
+/*
+ * A setting of this host that keeps user namespaces from being made: 1 with
+ * what it is and what mends it, 0 when there is none.
+ */
+int	userns_cause(const struct conf *, char why[256], char cure[256]);
+
+#define CHECK(name, flags, fn)	void	fn(const struct conf *, struct finding *);
+#include "checks.def"
 
 #endif

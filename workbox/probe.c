@@ -1,6 +1,6 @@
 /*
  * probe: tries of the kernel, each in a child whose changes end with it:
- * namespaces, nftables, system-call filters, Landlock, peer pidfds.
+ * namespaces, system-call filters, Landlock, peer pidfds.
  */
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -14,8 +14,6 @@
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
-#include <linux/netfilter.h>
-#include <linux/netfilter/nf_tables.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,11 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <libmnl/libmnl.h>
-#include <libnftnl/chain.h>
-#include <libnftnl/common.h>
-#include <libnftnl/table.h>
 
 #include "host.h"
 #include "xmalloc.h"
@@ -51,12 +44,20 @@ probe_step(const char *step)
 	return -1;
 }
 
+void
+probe_mortal(pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)	/* it went before that */
+		_exit(1);
+}
+
 static void
-child(int (*fn)(const struct conf *), const struct conf *c)
+child(int (*fn)(const struct conf *), const struct conf *c, pid_t parent)
 {
 	int	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	probe_mortal(parent);
 	(void)dup2(null, STDIN_FILENO);
 	_exit(fn(c) == 0 ? 0 : 1);
 }
@@ -65,25 +66,27 @@ int
 probe_child(int (*fn)(const struct conf *), const struct conf *c,
     struct finding *f, const char *cure)
 {
-	pid_t	pid;
+	pid_t	pid, self = getpid();
 	int	status;
 
 	outcome = mmap(NULL, sizeof *outcome, PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (outcome == MAP_FAILED || (pid = fork()) == -1) {
-		finding_set(f, V_FAIL, "", "fork: %s", strerror(errno));
+		finding_set(f, V_FAIL, "raise kernel.pid_max, ulimit -u or "
+		    "TasksMax=", "fork: %s", strerror(errno));
 		return -1;
 	}
 	if (pid == 0)
-		child(fn, c);
+		child(fn, c, self);
 	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
 		;
 	if (WIFSIGNALED(status))
 		finding_set(f, V_FAIL, cure, "the try was ended by signal %d",
 		    WTERMSIG(status));
 	else if (status != 0)
-		finding_set(f, V_FAIL, cure, "%s: %s", outcome->step,
-		    strerror(outcome->err));
+		finding_set(f, V_FAIL, cure, "%s%s%s", outcome->step,
+		    outcome->err != 0 ? ": " : "",
+		    outcome->err != 0 ? strerror(outcome->err) : "");
 	(void)munmap(outcome, sizeof *outcome);
 	return status == 0 ? 0 : -1;
 }
@@ -112,7 +115,7 @@ write_map(pid_t pid, const char *file, uint64_t base)
 
 /* As a box's is made: by its own base uid, mapped by root. */
 static void
-userns_child(uint64_t base, int ready)
+userns_child(uint64_t base, int ready, pid_t parent)
 {
 	struct { uint32_t version; int pid; } h = { 0x20080522, 0 };
 	struct { uint32_t eff, prm, inh; }    d[2];
@@ -123,8 +126,10 @@ userns_child(uint64_t base, int ready)
 		_exit(1);
 	d[0].eff = d[0].prm;
 	d[1].eff = d[1].prm;
-	if (syscall(SYS_capset, &h, d) == -1 ||
-	    unshare(CLONE_NEWUSER) == -1 || write(ready, "", 1) != 1)
+	if (syscall(SYS_capset, &h, d) == -1 || unshare(CLONE_NEWUSER) == -1)
+		_exit(1);
+	probe_mortal(parent);		/* a change of rights forgets it */
+	if (write(ready, "", 1) != 1)
 		_exit(1);
 	for (;;)
 		(void)pause();
@@ -136,14 +141,14 @@ probe_userns(const struct conf *c)
 	char		path[64], byte;
 	auto_close int	in = -1, out = -1;
 	int		p[2], fd = -1, mapped;
-	pid_t		pid;
+	pid_t		pid, self = getpid();
 
 	if (pipe2(p, O_CLOEXEC) == -1 || (pid = fork()) == -1)
 		return probe_step("fork");
 	in = p[0];
 	out = p[1];
 	if (pid == 0)
-		userns_child(c->uid_base, p[1]);
+		userns_child(c->uid_base, p[1], self);
 	fd_close(&out);
 	errno = EPERM;
 	if (read(in, &byte, 1) == 1) {
@@ -184,8 +189,13 @@ try_namespaces(const struct conf *c)
 void
 probe_namespaces(const struct conf *c, struct finding *f)
 {
-	if (probe_child(try_namespaces, c, f, "a kernel with this kind of "
-	    "namespace; see user.max_*_namespaces in sysctl") == 0)
+	char	why[256], cure[256];
+
+	if (!userns_cause(c, why, cure))
+		(void)snprintf(cure, sizeof cure, "a kernel with this kind of "
+		    "namespace; sysctl -a -r user.max_ tells how many there "
+		    "may be");
+	if (probe_child(try_namespaces, c, f, cure) == 0)
 		finding_set(f, V_OK, "", "user, mount, pid, network, ipc, "
 		    "uts, cgroup");
 }
@@ -244,105 +254,15 @@ try_nested(const struct conf *c)
 void
 probe_nested(const struct conf *c, struct finding *f)
 {
-	if (probe_child(try_nested, c, f, "let root of a user namespace make "
-	    "namespaces (user.max_user_namespaces, AppArmor); in a container, "
-	    "one whose /proc is not masked") == 0)
+	char	why[256], cure[256];
+
+	if (!userns_cause(c, why, cure))
+		(void)snprintf(cure, sizeof cure, "let root of a user "
+		    "namespace make namespaces; umount what covers a part of "
+		    "/proc (in a container: one whose /proc is not masked)");
+	if (probe_child(try_nested, c, f, cure) == 0)
 		finding_set(f, V_OK, "", "netd can make network namespaces "
 		    "inside its user namespace");
-}
-
-/* ---- nftables ---------------------------------------------------------- */
-
-static int	want_family;
-
-static void
-put_table(struct mnl_nlmsg_batch *b, uint32_t seq)
-{
-	struct nftnl_table	*t = nftnl_table_alloc();
-	struct nlmsghdr		*nlh;
-
-	nftnl_table_set_str(t, NFTNL_TABLE_NAME, "doctor");
-	nlh = nftnl_nlmsg_build_hdr(mnl_nlmsg_batch_current(b),
-	    NFT_MSG_NEWTABLE, (uint16_t)want_family, NLM_F_CREATE, seq);
-	nftnl_table_nlmsg_build_payload(nlh, t);
-	nftnl_table_free(t);
-	mnl_nlmsg_batch_next(b);
-}
-
-static void
-put_chain(struct mnl_nlmsg_batch *b, uint32_t seq)
-{
-	struct nftnl_chain	*ch = nftnl_chain_alloc();
-	struct nlmsghdr		*nlh;
-
-	nftnl_chain_set_str(ch, NFTNL_CHAIN_TABLE, "doctor");
-	nftnl_chain_set_str(ch, NFTNL_CHAIN_NAME, "out");
-	nftnl_chain_set_str(ch, NFTNL_CHAIN_TYPE, "filter");
-	nftnl_chain_set_u32(ch, NFTNL_CHAIN_HOOKNUM, NF_INET_LOCAL_OUT);
-	nftnl_chain_set_s32(ch, NFTNL_CHAIN_PRIO, 0);
-	nftnl_chain_set_u32(ch, NFTNL_CHAIN_POLICY, NF_DROP);
-	nlh = nftnl_nlmsg_build_hdr(mnl_nlmsg_batch_current(b),
-	    NFT_MSG_NEWCHAIN, (uint16_t)want_family, NLM_F_CREATE | NLM_F_ACK,
-	    seq);
-	nftnl_chain_nlmsg_build_payload(nlh, ch);
-	nftnl_chain_free(ch);
-	mnl_nlmsg_batch_next(b);
-}
-
-/* A table with a chain in the output hook, in a netns that ends with us. */
-static int
-try_nftables(const struct conf *c)
-{
-	char			 buf[8192], in[8192];
-	struct mnl_nlmsg_batch	*b;
-	struct mnl_socket	*s;
-	ssize_t			 n;
-
-	(void)c;
-	if (unshare(CLONE_NEWNET) == -1)
-		return probe_step("network namespace");
-	if ((s = mnl_socket_open(NETLINK_NETFILTER)) == NULL ||
-	    mnl_socket_bind(s, 0, MNL_SOCKET_AUTOPID) == -1)
-		return probe_step("netfilter by netlink");
-	b = mnl_nlmsg_batch_start(buf, sizeof buf / 2);
-	nftnl_batch_begin(mnl_nlmsg_batch_current(b), 1);
-	mnl_nlmsg_batch_next(b);
-	put_table(b, 2);
-	put_chain(b, 3);
-	nftnl_batch_end(mnl_nlmsg_batch_current(b), 4);
-	mnl_nlmsg_batch_next(b);
-	if (mnl_socket_sendto(s, mnl_nlmsg_batch_head(b),
-	    mnl_nlmsg_batch_size(b)) == -1)
-		return probe_step("nftables");
-	n = mnl_socket_recvfrom(s, in, sizeof in);
-	if (n == -1 || mnl_cb_run(in, (size_t)n, 0,
-	    mnl_socket_get_portid(s), NULL, NULL) == -1)
-		return probe_step(want_family == NFPROTO_IPV4 ?
-		    "nftables, family ip" : "nftables, family ip6");
-	return 0;
-}
-
-void
-probe_nftables(const struct conf *c, struct finding *f)
-{
-	static const int	families[] = { NFPROTO_IPV4, NFPROTO_IPV6 };
-	const char		*cure = "a kernel with nf_tables (modprobe "
-	    "nf_tables), or netfilter = none for sandboxes without a network";
-	size_t			 i;
-
-	for (i = 0; i < 2; i++) {
-		want_family = families[i];
-		if (probe_child(try_nftables, c, f, cure) == -1) {
-			if (strcmp(c->netfilter, "none") == 0) {
-				f->verdict = V_WARN;
-				(void)str_copy(f->cure, "configured with "
-				    "netfilter none: nothing but the empty "
-				    "network namespace holds", sizeof f->cure);
-			}
-			return;
-		}
-	}
-	finding_set(f, V_OK, "", "tables of ip and ip6 through netlink");
 }
 
 /* ---- filters, Landlock, pidfds ----------------------------------------- */
@@ -409,7 +329,8 @@ probe_peerpidfd(const struct conf *c, struct finding *f)
 
 	(void)c;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) == -1) {
-		finding_set(f, V_FAIL, "", "socketpair: %s", strerror(errno));
+		finding_set(f, V_FAIL, "a kernel with unix sockets, and "
+		    "descriptors left", "socketpair: %s", strerror(errno));
 		return;
 	}
 	rc = getsockopt(sv[0], SOL_SOCKET, SO_PEERPIDFD, &fd, &len);

@@ -2,10 +2,14 @@
  * probe_cgroup: finds where each controller lives, v2 or v1, and sets a
  * limit of each kind in a cgroup that is removed again; freezes and kills a
  * process through the v2 tree.
+ *
+ * A doctor that was killed leaves empty cgroups; their names hold its pid,
+ * and the next one removes those whose doctor has gone.
  */
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <mntent.h>
@@ -41,6 +45,8 @@ static const struct knob {
 
 static struct {
 	int	 v2;			/* root of the v2 tree, or -1 */
+	char	 v2_dir[256];		/* where it is mounted, or "" */
+	int	 fast;			/* it has favordynmods */
 	int	 v1[NCONTROLLERS];	/* root of its tree, or -1: in v2 */
 	char	 name[32];		/* of the cgroups that are tried */
 } t;
@@ -65,6 +71,14 @@ get(int dir, const char *file, char *buf, size_t size)
 }
 
 static void
+add_v2(const struct mntent *m)
+{
+	t.v2 = look_open(m->mnt_dir, O_RDONLY | O_DIRECTORY);
+	t.fast = hasmntopt(m, "favordynmods") != NULL;
+	(void)str_copy(t.v2_dir, m->mnt_dir, sizeof t.v2_dir);
+}
+
+static void
 find_trees(void)
 {
 	struct mntent	 m;
@@ -73,21 +87,22 @@ find_trees(void)
 	int		 i;
 
 	t.v2 = -1;
+	t.fast = 0;
 	for (i = 0; i < NCONTROLLERS; i++)
 		t.v1[i] = -1;
-	if ((fp = setmntent("/proc/self/mounts", "re")) == NULL)
+	if ((fp = look_file("/proc/self/mounts")) == NULL)
 		return;
 	while (getmntent_r(fp, &m, buf, sizeof buf) != NULL) {
 		if (strcmp(m.mnt_type, "cgroup2") == 0 && t.v2 == -1)
-			t.v2 = open(m.mnt_dir, O_DIRECTORY | O_CLOEXEC);
+			add_v2(&m);
 		if (strcmp(m.mnt_type, "cgroup") != 0)
 			continue;
 		for (i = 0; i < NCONTROLLERS; i++)
 			if (t.v1[i] == -1 && hasmntopt(&m, names[i]) != NULL)
-				t.v1[i] = open(m.mnt_dir, O_DIRECTORY |
-				    O_CLOEXEC);
+				t.v1[i] = look_open(m.mnt_dir, O_RDONLY |
+				    O_DIRECTORY);
 	}
-	(void)endmntent(fp);
+	(void)fclose(fp);		/* read only */
 }
 
 static void
@@ -101,21 +116,6 @@ close_trees(void)
 }
 
 static int
-has_word(const char *list, const char *word)
-{
-	size_t	len = strlen(word), n;
-
-	for (; *list != '\0'; list += n, list += *list == ' ') {
-		n = strcspn(list, " \n");
-		if (n == len && memcmp(list, word, n) == 0)
-			return 1;
-		if (list[n] == '\n')
-			break;
-	}
-	return 0;
-}
-
-static int
 has_swap(void)
 {
 	char	buf[256];
@@ -124,11 +124,31 @@ has_swap(void)
 	    strchr(buf, '\n') != strrchr(buf, '\n');
 }
 
+#define PREFIX	"workbox-doctor-"
+
+/* Ours, and what a doctor left that has gone. */
 static void
 remove_in(int root)
 {
-	if (root != -1)
-		(void)unlinkat(root, t.name, AT_REMOVEDIR);
+	auto_close int	 fd = -1;
+	struct dirent	*e;
+	DIR		*d;
+	uint64_t	 pid;
+
+	if (root == -1)
+		return;
+	(void)unlinkat(root, t.name, AT_REMOVEDIR);
+	if ((fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) ==
+	    -1 || (d = fdopendir(fd)) == NULL)
+		return;
+	while ((e = readdir(d)) != NULL)
+		if (strncmp(e->d_name, PREFIX, sizeof PREFIX - 1) == 0 &&
+		    text_u64(e->d_name + sizeof PREFIX - 1, 1, INT32_MAX,
+		    &pid) == 0 && kill((pid_t)pid, 0) == -1 &&
+		    errno == ESRCH)
+			(void)unlinkat(root, e->d_name, AT_REMOVEDIR);
+	(void)steal_fd(&fd);		/* closedir closes it */
+	(void)closedir(d);
 }
 
 /* Sets the limits of one controller in a cgroup of its own. */
@@ -183,7 +203,7 @@ try_tree(void)
 {
 	auto_close int	dir = -1;
 	char		num[16];
-	pid_t		pid;
+	pid_t		pid, self = getpid();
 	int		rc = 0, status;
 
 	if (mkdirat(t.v2, t.name, 0755) == -1 && errno != EEXIST)
@@ -191,9 +211,11 @@ try_tree(void)
 	dir = openat(t.v2, t.name, O_DIRECTORY | O_CLOEXEC);
 	if (dir == -1 || (pid = fork()) == -1)
 		return probe_step("fork");
-	if (pid == 0)
+	if (pid == 0) {
+		probe_mortal(self);
 		for (;;)
 			(void)pause();
+	}
 	(void)snprintf(num, sizeof num, "%ld", (long)pid);
 	if (put(dir, "cgroup.procs", num) == -1)
 		rc = probe_step("cgroup.procs");
@@ -211,18 +233,14 @@ try_tree(void)
 static int
 try_cgroup(const struct conf *c)
 {
-	char	have[512], down[512];
+	char	down[512];
 	int	i;
 
 	(void)c;
-	(void)get(t.v2, "cgroup.controllers", have, sizeof have);
 	(void)get(t.v2, "cgroup.subtree_control", down, sizeof down);
 	for (i = 0; i < NCONTROLLERS; i++) {
-		errno = ENOENT;
-		if (t.v1[i] == -1 && !has_word(have, names[i]))
-			return probe_step(names[i]);
 		/* serve gives it to the tree; until then it cannot be tried. */
-		if (t.v1[i] == -1 && !has_word(down, names[i]))
+		if (t.v1[i] == -1 && !look_word(down, names[i]))
 			continue;
 		if (try_limits(t.v1[i] != -1 ? t.v1[i] : t.v2, i,
 		    t.v1[i] == -1) == -1)
@@ -231,33 +249,86 @@ try_cgroup(const struct conf *c)
 	return try_tree();
 }
 
+#define CURE_V2	"mount -t cgroup2 none /sys/fs/cgroup/unified, or boot with " \
+	"systemd.unified_cgroup_hierarchy=1"
+
+/* Where they are; that they work is for probe_limits(). */
 void
 probe_cgroup(const struct conf *c, struct finding *f)
 {
-	int	i, v1 = 0;
+	char	have[512], cure[128];
+	int	i, v1 = 0, miss = -1;
+
+	(void)c;
+	find_trees();
+	(void)get(t.v2, "cgroup.controllers", have, sizeof have);
+	for (i = 0; i < NCONTROLLERS; i++) {
+		v1 += t.v1[i] != -1;
+		if (miss == -1 && t.v1[i] == -1 && !look_word(have, names[i]))
+			miss = i;
+	}
+	if (t.v2 == -1)
+		finding_set(f, V_FAIL, CURE_V2, v1 == 0 ? "there is no cgroup "
+		    "v2 tree" : "v1 alone: there is no cgroup v2 tree");
+	else if (miss != -1) {
+		(void)snprintf(cure, sizeof cure, "boot with cgroup_enable=%s, "
+		    "or a kernel that has it", names[miss]);
+		finding_set(f, V_FAIL, cure, "neither the v2 tree at %s nor a "
+		    "v1 hierarchy has the controller %s", t.v2_dir,
+		    names[miss]);
+	} else
+		finding_set(f, V_OK, "", v1 == 0 ? "v2 at %s" : "hybrid: v2 at "
+		    "%s, and v1", t.v2_dir);
+	close_trees();
+}
+
+void
+probe_limits(const struct conf *c, struct finding *f)
+{
+	int	i;
 
 	find_trees();
 	if (t.v2 == -1) {
-		finding_set(f, V_FAIL, "mount -t cgroup2 none "
-		    "/sys/fs/cgroup/unified, or boot with "
-		    "systemd.unified_cgroup_hierarchy=1",
-		    "there is no cgroup v2 tree");
+		finding_set(f, V_FAIL, CURE_V2, "no cgroup v2 tree to try");
 		close_trees();
 		return;
 	}
-	(void)snprintf(t.name, sizeof t.name, "workbox-doctor-%ld",
-	    (long)getpid());
-	if (probe_child(try_cgroup, c, f, "give the host this controller "
-	    "(cgroup_enable=memory swapaccount=1 at boot, "
-	    "CONFIG_CGROUP_*)") == 0) {
-		for (i = 0; i < NCONTROLLERS; i++)
-			v1 += t.v1[i] != -1;
-		finding_set(f, V_OK, "", "%s: limits of memory, cpu and pids, "
-		    "freeze and kill work", v1 == 0 ? "v2" : "hybrid");
-	}
+	(void)snprintf(t.name, sizeof t.name, PREFIX "%ld", (long)getpid());
+	if (probe_child(try_cgroup, c, f, "mount the cgroup tree so that it "
+	    "can be written (a container: --cgroupns=host, rw); for a limit, "
+	    "boot with cgroup_enable=memory swapaccount=1") == 0)
+		finding_set(f, V_OK, "", "memory, cpu and pids can be limited; "
+		    "freeze and kill work");
 	remove_in(t.v2);
 	for (i = 0; i < NCONTROLLERS; i++)
 		remove_in(t.v1[i]);
+	close_trees();
+}
+
+/*
+ * Without it each move of a process between cgroups waits until every
+ * processor has passed a quiet state of RCU: 5 to 30 ms, once or more for
+ * each exec.  It costs forks and exits a little, so that it is a choice.
+ */
+void
+probe_favordynmods(const struct conf *c, struct finding *f)
+{
+	auto_free char	*cure = NULL;
+	uint64_t	 fast = 0;
+
+	(void)c;
+	find_trees();
+	cure = xasprintf("mount -o remount,favordynmods %s", t.v2_dir);
+	if (t.v2 == -1)
+		finding_set(f, V_OK, "", "no cgroup v2 tree to have it");
+	else if (t.fast)
+		finding_set(f, V_OK, "", "%s has it", t.v2_dir);
+	else if (look_number("/sys/kernel/rcu_expedited", "", &fast) == 0 &&
+	    fast != 0)
+		finding_set(f, V_OK, "", "not needed: rcu_expedited is on");
+	else
+		finding_set(f, V_OK, cure, "%s lacks it: an exec waits some 5 "
+		    "to 30 ms for RCU", t.v2_dir);
 	close_trees();
 }
 

@@ -250,17 +250,6 @@ set_ready(const struct args *a, struct start *st)
 	return 0;
 }
 
-static int
-check_programs(const struct conf *c)
-{
-	auto_free char	*privd = xasprintf("%s/privd", c->libexec_dir);
-	auto_free char	*maker = xasprintf("%s/maker", c->libexec_dir);
-
-	if (access(privd, X_OK) == -1 || access(maker, X_OK) == -1)
-		return fail_errno("programs in %s", c->libexec_dir);
-	return 0;
-}
-
 /*
  * -n: what serve would refuse before it opens anything.  The default key
  * may be missing or root's: whoever checks a file need not have it.
@@ -272,7 +261,7 @@ check_only(const struct args *a, const struct conf *c)
 	auto_close int	 fd = -1;
 	int		 rc;
 
-	if ((rc = check_programs(c)) != 0)
+	if ((rc = doctor_serve(a, c, "programs")) != 0)
 		return rc;
 	if (args_get(a, "token-file") == NULL && (env == NULL ||
 	    *env == '\0') && access(WB_TOKEN_FILE, R_OK) == -1) {
@@ -290,8 +279,6 @@ become(const struct conf *c, struct start *st)
 	auto_free char	*maker = xasprintf("%s/maker", c->libexec_dir);
 	int		 rc;
 
-	if ((rc = check_programs(c)) != 0)
-		return rc;
 	if (strcmp(c->landlock, "none") == 0)
 		note("privd's fence is without Landlock, as the "
 		    "configuration says");
@@ -315,8 +302,9 @@ serve_main(const struct args *a)
 		return check_only(a, &c);
 	if (geteuid() != 0)
 		return fail("expected to be run as root");
-	if ((rc = find_users(&c, &st)) != 0 ||
-	    (rc = read_token(a, &st.token_fd)) != 0)
+	if ((rc = read_token(a, &st.token_fd)) != 0 ||
+	    (rc = doctor_serve(a, &c, NULL)) != 0 ||
+	    (rc = find_users(&c, &st)) != 0)
 		return rc;
 	return become(&c, &st);
 }
