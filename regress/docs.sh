@@ -30,6 +30,11 @@ sed -n 's/.*"\(\/[a-z0-9{}\/._-]*\)".*/\1/p' "$top/apid/routes.def" | sort -u | 
 sed -n 's/^\t\.name = "\(.*\)",$/\1/p' "$top"/workbox/*.c | appear "command" "$top/workbox/workbox.1"
 # rows of struct opt: a name, its argument or NULL, what it is
 sed -n 's/^\t{ "\([a-z-]*\)", \("[A-Z]\|NULL\).*/\1/p' "$top"/workbox/*.c | sort -u | appear "option" "$top/workbox/workbox.1"
+# The table of doctor's checks: the same rows in the same order.
+rows=$(sed -n 's/^CHECK("\([a-z0-9-]*\)", C_FATAL.*/\1 fatal/p; t; s/^CHECK("\([a-z0-9-]*\)".*/\1/p' "$top/workbox/checks.def")
+told=$(sed -n '/^\.Sh THE CHECKS/,/^\.El/s/^\.It Li \([a-z0-9-]*\)\( Pq \(fatal\)\)\{0,1\}$/\1 \3/p' "$top/workbox/workbox.1" | sed 's/ $//')
+[ -n "$rows" ] && [ "$rows" = "$told" ] && ok "workbox.1 tells of doctor's checks" ||
+    no "doctor's checks: checks.def has $(echo $rows), workbox.1 $(echo $told)"
 
 # What an auditor reads in one sitting: lines of code, comments and blank lines
 # left out, of each of the two programs that matter most, of whatever the

@@ -181,51 +181,63 @@ one_json(const char *name, const struct finding *f)
 	    words[f->verdict], "detail", f->detail, "cure", f->cure);
 }
 
+/* Where a path of the other system really lies; 0, or -1 with errno. */
+static int
+resolve(const char *path, char *ret, size_t size)
+{
+	auto_close int	fd = look_open(path, O_PATH);
+	auto_free char	*link = xasprintf("/proc/self/fd/%d", fd);
+	ssize_t		n;
+
+	if (fd == -1 || (n = readlink(link, ret, size - 1)) == -1)
+		return -1;
+	ret[n] = '\0';
+	return 0;
+}
+
 /* The paths of the configuration lie below the other system's root. */
 static int
 below(char *path, size_t size, const char *word)
 {
-	auto_free char	*whole = xasprintf("%s%s", look_root(), path);
+	auto_free char	*whole = NULL;
+	char		 real[PATH_MAX];
 
+	if (resolve(path, real, sizeof real) == 0)
+		whole = xstrdup(real);
+	else if (errno == ENOENT)
+		whole = xasprintf("%s%s", look_root(), path);
+	else
+		return fail_errno("%s %s below --root", word, path);
 	if (str_copy(path, whole, size) == -1)
 		return fail("%s: %s is longer than %zu bytes", word, whole,
 		    size - 1);
 	return 0;
 }
 
-/* The default configuration there, with its links resolved below dir. */
 static int
 load_there(const struct args *a, struct conf *c)
 {
-	auto_close int	fd = look_open(WB_CONF_FILE, O_PATH);
-	auto_free char	*link = xasprintf("/proc/self/fd/%d", fd);
-	char		file[PATH_MAX];
-	ssize_t		n;
+	char	file[PATH_MAX];
 
-	if (fd == -1 && errno != ENOENT)
+	if (resolve(WB_CONF_FILE, file, sizeof file) == 0)
+		return config_load_from(a, file, c);
+	if (errno != ENOENT)
 		return fail_errno("%s below --root", WB_CONF_FILE);
-	if (fd == -1)
-		return config_load_from(a, "/dev/null", c);
-	if ((n = readlink(link, file, sizeof file - 1)) == -1)
-		return fail_errno("%s", link);
-	file[n] = '\0';
-	return config_load_from(a, file, c);
+	return config_load_from(a, "/dev/null", c);	/* the defaults */
 }
 
 static int
 set_root(const struct args *a, struct conf *c)
 {
-	static char	dir[256];
+	static char	dir[PATH_MAX];
+	const char	*s = args_get(a, "root");
 	int		rc;
 
-	if ((rc = config_path(dir, sizeof dir, "root", args_get(a, "root"))) !=
-	    0)
-		return rc;
-	if (look_at(dir) == -1)
-		return fail_errno("--root %s", dir);
+	if (realpath(s, dir) == NULL || look_at(dir) == -1)
+		return fail_errno("--root %s", s);
 	rc = doctor.named ? config_load(a, c) : load_there(a, c);
-	if (rc != 0 || (rc = below(c->state_dir,
-	    sizeof c->state_dir, "state-dir")) != 0)
+	if (rc != 0 || (rc = below(c->state_dir, sizeof c->state_dir,
+	    "state-dir")) != 0)
 		return rc;
 	return below(c->libexec_dir, sizeof c->libexec_dir, "libexec-dir");
 }

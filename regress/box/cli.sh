@@ -229,16 +229,16 @@ out=$("$WB_BIN" doctor --state "$S" --config "$work/workbox.conf")
 is "doctor finds nothing to mend" "$?" 0
 like "and says what it tried" "$out" '^ok +overlay: '
 out=$("$WB_BIN" doctor --state /wb-nothing --config "$work/workbox.conf")
-like "a state directory that is to come: its disk" "$out" '^(ok  |warn|fail) disk: [0-9]+ MiB free at /;'
+like "a state directory that is to come: its disk" "$out" '^(ok|warning|failed) +disk: [0-9]+ MiB free at /;'
 is "no fault is without a cure" "$("$WB_BIN" doctor --state /dev/null/x --config "$work/workbox.conf" |
-    awk '/^(fail|warn) /{l = $0; getline; if ($1 != "cure:") print l}')" ''
+    awk '/^(failed|warning) /{l = $0; getline; if ($1 != "cure:") print l}')" ''
 like "doctor as JSON" "$("$WB_BIN" doctor --format json --state "$S" --config "$work/workbox.conf")" '"name": "cgroup"'
 like "doctor --calls" "$("$WB_BIN" doctor --calls | tail -n 1)" '^[0-9]+ allowed, [0-9]+ EPERM'
 rm "$S/runtime/wb"
 ln -s workbox.conf "$work/it's one.conf"
 out=$("$WB_BIN" doctor --state "$S" --config "$work/it's one.conf")
-like "a runtime that is not whole" "$out" '^warn runtime: '
-cure=$(printf '%s\n' "$out" | sed -n '/^warn runtime/{n;s/^ *cure: workbox/"$WB_BIN"/p;}')
+like "a runtime that is not whole" "$out" '^warning runtime: '
+cure=$(printf '%s\n' "$out" | sed -n '/^warning runtime/{n;s/^ *cure: workbox/"$WB_BIN"/p;}')
 like "the cure, as it is printed" "$cure" "--config '$work/it.*one.conf' --state $S\$"
 (eval "$cure") >/dev/null && [ -e "$S/runtime/wb" ] && pass "cures" || fail "does not cure" "$cure"
 no "a second server on this state" 125 "$WB_BIN" serve --config "$work/workbox.conf"
@@ -275,7 +275,7 @@ for c in 'runtime install' 'rootfs build minimal'; do
 done
 is "nothing is put there" "$(ls -A "$work/second/rootfs")" ''
 no "by doctor" 1 "$WB_BIN" doctor --state "$work/second" --config "$work/workbox.conf"
-cure=$(printf '%s\n' "$out" | sed -n '/^fail state: /{n;s/^ *cure: //p;}')
+cure=$(printf '%s\n' "$out" | sed -n '/^failed  state: /{n;s/^ *cure: //p;}')
 (eval "$cure") && is "whose cure makes it one" "$(stat -c %a:%u "$work/second")" 755:0
 no "a key file that is not there" 125 "$WB_BIN" serve --config "$work/workbox.conf" --token-file "$work/nothing"
 is "is all that is told" "$out" "workbox serve: --token-file $work/nothing: No such file or directory"
@@ -296,7 +296,8 @@ no "serve -n with none and an address" 125 check --listen none --listen 127.0.0.
 is "says why" "$out" "workbox serve: --listen: expected none alone, or addresses"
 (cat "$work/workbox.conf"; echo 'libexec-dir = /nonexist') >"$work/programs.conf"
 no "serve -n without programs" 125 "$WB_BIN" serve -n --config "$work/programs.conf"
-is "says where" "$out" "workbox serve: programs in /nonexist: No such file or directory"
+is "says where" "$out" "workbox serve: programs: /nonexist/privd: No such file or directory
+workbox serve: cure: install again, or set libexec-dir"
 echo 'nonsense = 1' >>"$work/workbox.conf"
 no "serve -n with a wrong word" 125 "$WB_BIN" serve -n --config "$work/workbox.conf"
 like "tells its line" "$out" "workbox.conf:[0-9]+: .*nonsense"
