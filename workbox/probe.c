@@ -113,9 +113,9 @@ write_map(pid_t pid, const char *file, uint64_t base)
 	return write_file(path, map);
 }
 
-/* As a box's is made: by its own base uid, mapped by root. */
-static void
-userns_child(uint64_t base, int ready, pid_t parent)
+/* As a box's is made: by its own base uid, mapped by root.  0 or errno. */
+static int
+userns_make(uint64_t base)
 {
 	struct { uint32_t version; int pid; } h = { 0x20080522, 0 };
 	struct { uint32_t eff, prm, inh; }    d[2];
@@ -123,13 +123,21 @@ userns_child(uint64_t base, int ready, pid_t parent)
 	if (syscall(SYS_capget, &h, d) == -1 ||
 	    setresgid((gid_t)-1, (gid_t)base, (gid_t)-1) == -1 ||
 	    setresuid((uid_t)-1, (uid_t)base, (uid_t)-1) == -1)
-		_exit(1);
+		return errno;
 	d[0].eff = d[0].prm;
 	d[1].eff = d[1].prm;
 	if (syscall(SYS_capset, &h, d) == -1 || unshare(CLONE_NEWUSER) == -1)
-		_exit(1);
+		return errno;
+	return 0;
+}
+
+static void
+userns_child(uint64_t base, int ready, pid_t parent)
+{
+	int	err = userns_make(base);
+
 	probe_mortal(parent);		/* a change of rights forgets it */
-	if (write(ready, "", 1) != 1)
+	if (write(ready, &err, sizeof err) != (ssize_t)sizeof err || err != 0)
 		_exit(1);
 	for (;;)
 		(void)pause();
@@ -138,9 +146,9 @@ userns_child(uint64_t base, int ready, pid_t parent)
 int
 probe_userns(const struct conf *c)
 {
-	char		path[64], byte;
+	char		path[64];
 	auto_close int	in = -1, out = -1;
-	int		p[2], fd = -1, mapped;
+	int		p[2], fd = -1, mapped, err = EPIPE;
 	pid_t		pid, self = getpid();
 
 	if (pipe2(p, O_CLOEXEC) == -1 || (pid = fork()) == -1)
@@ -150,14 +158,14 @@ probe_userns(const struct conf *c)
 	if (pid == 0)
 		userns_child(c->uid_base, p[1], self);
 	fd_close(&out);
-	errno = EPERM;
-	if (read(in, &byte, 1) == 1) {
+	if (read(in, &err, sizeof err) == (ssize_t)sizeof err && err == 0) {
 		mapped = write_map(pid, "uid_map", c->uid_base) == 0 &&
 		    write_map(pid, "gid_map", c->uid_base) == 0;
 		(void)snprintf(path, sizeof path, "/proc/%ld/ns/user",
 		    (long)pid);
 		fd = mapped ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	}
+	} else
+		errno = err;
 	if (fd == -1)
 		(void)probe_step("user namespace");
 	(void)kill(pid, SIGKILL);
