@@ -12,10 +12,12 @@
 #include "xmalloc.h"
 
 static const struct opt client_opts[] = {
-	{ "server", "URL", "http://HOST:PORT or unix:PATH (WORKBOX_SERVER; "
-	    WB_SERVER ")", 0, 0 },
-	{ "token-file", "FILE", "file with the key (WORKBOX_TOKEN; "
-	    WB_TOKEN_FILE ")", 0, 0 },
+	{ "server", "URL", "http://HOST:PORT, https://HOST:PORT or unix:PATH "
+	    "(WORKBOX_SERVER; the client file; " WB_SERVER ")", 0, 0 },
+	{ "token-file", "FILE", "file with the key (WORKBOX_TOKEN; the client "
+	    "file; " WB_TOKEN_FILE ")", 0, 0 },
+	{ "ca", "FILE", "certificates to trust, in PEM, where the server is "
+	    "https (WORKBOX_CA; the client file; the system's)", 0, 0 },
 	{ NULL, NULL, NULL, 0, 0 }
 };
 
@@ -27,7 +29,8 @@ static const struct opt state_opts[] = {
 };
 
 static const struct opt format_opts[] = {
-	{ "format", "FORM", "table or json", 0, 0 },
+	{ "format", "table|json", "how it is printed; a table when left out",
+	    0, 0 },
 	{ NULL, NULL, NULL, 0, 0 }
 };
 
@@ -49,33 +52,83 @@ tables(const struct cmd *cmd, const struct opt *ret[NTABLES])
 	ret[4] = help_opts;
 }
 
+const struct opt *
+args_opt(const struct cmd *cmd, size_t i)
+{
+	const struct opt	*t[NTABLES], *o;
+	size_t			 k;
+
+	tables(cmd, t);
+	for (k = 0; k < NTABLES; k++)
+		for (o = t[k]; o != NULL && o->name != NULL; o++)
+			if (i-- == 0)
+				return o;
+	return NULL;
+}
+
 static const struct opt *
 find(const struct cmd *cmd, const char *name, size_t len)
 {
-	const struct opt	*t[NTABLES], *o;
+	const struct opt	*o;
 	size_t			 i;
 
-	tables(cmd, t);
-	for (i = 0; i < NTABLES; i++)
-		for (o = t[i]; o != NULL && o->name != NULL; o++)
-			if (strlen(o->name) == len &&
-			    memcmp(o->name, name, len) == 0)
-				return o;
+	for (i = 0; (o = args_opt(cmd, i)) != NULL; i++)
+		if (strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+			return o;
 	return NULL;
 }
 
 static const struct opt *
 find_letter(const struct cmd *cmd, char letter)
 {
-	const struct opt	*t[NTABLES], *o;
+	const struct opt	*o;
 	size_t			 i;
 
-	tables(cmd, t);
-	for (i = 0; i < NTABLES; i++)
-		for (o = t[i]; o != NULL && o->name != NULL; o++)
-			if (o->letter == letter)
-				return o;
+	for (i = 0; (o = args_opt(cmd, i)) != NULL; i++)
+		if (o->letter == letter)
+			return o;
 	return NULL;
+}
+
+int
+args_choice(const char *spec, size_t i, char *ret, size_t size)
+{
+	size_t	n = strcspn(spec, "|");
+
+	if (*spec < 'a' || *spec > 'z')
+		return 0;
+	for (; i > 0; i--) {
+		if (spec[n] == '\0')
+			return 0;
+		spec += n + 1;
+		n = strcspn(spec, "|");
+	}
+	if (n >= size)
+		return 0;
+	memcpy(ret, spec, n);
+	ret[n] = '\0';
+	return 1;
+}
+
+/* A value of an option that has choices is one of them. */
+static int
+check_choice(const struct opt *o, const char *val)
+{
+	char	word[32], all[128] = "";
+	size_t	i, n = 0;
+
+	for (i = 0; args_choice(o->arg, i, word, sizeof word); i++) {
+		if (strcmp(word, val) == 0)
+			return 0;
+		n += (size_t)snprintf(all + n, sizeof all - n, "%s%s",
+		    i > 0 ? " or " : "", word);
+		if (n >= sizeof all)
+			n = sizeof all - 1;
+	}
+	if (i == 0)
+		return 0;
+	(void)fail("--%s: expected %s, not \"%s\"", o->name, all, val);
+	return -1;
 }
 
 static int
@@ -85,6 +138,8 @@ take(struct args *a, const struct opt *o, const char *val)
 		(void)fail("--%s is given twice", o->name);
 		return -1;
 	}
+	if (o->arg != NULL && check_choice(o, val) == -1)
+		return -1;
 	a->given = xreallocarray(a->given, a->ngiven + 1, sizeof *a->given);
 	a->given[a->ngiven].opt = o;
 	a->given[a->ngiven].val = val;
@@ -92,28 +147,53 @@ take(struct args *a, const struct opt *o, const char *val)
 	return 0;
 }
 
+static int
+unknown(const struct args *a, const char *word)
+{
+	struct nearest		 n = { .count = 0 };
+	const struct opt	*o;
+	auto_free char		*hint = NULL, *name = NULL;
+	size_t			 i;
+
+	if (a->cmd->flags & CMD_EXEC && a->noperand > 0) {
+		(void)fail("unknown option %s; put -- before the command",
+		    word);
+		return -1;
+	}
+	name = xstrdup(word + strspn(word, "-"));
+	name[strcspn(name, "=")] = '\0';
+	for (i = 0; (o = args_opt(a->cmd, i)) != NULL; i++)
+		nearest_try(&n, name, o->name, o->name);
+	hint = nearest_hint(&n, "--", "try --help");
+	(void)fail("unknown option %s%s", word, hint);
+	return -1;
+}
+
+/* The option that a word names, or NULL; what follows its `=', or NULL. */
+static const struct opt *
+lookup(const struct cmd *cmd, const char *word, const char **ret_val)
+{
+	const char	*name = word + 2;
+	size_t		 len;
+
+	*ret_val = NULL;
+	if (word[1] != '-')
+		return word[2] == '\0' ? find_letter(cmd, word[1]) : NULL;
+	len = strcspn(name, "=");
+	if (name[len] == '=')
+		*ret_val = name + len + 1;
+	return find(cmd, name, len);
+}
+
 /* One word that begins with `-'; *i moves past its argument. */
 static int
 option(struct args *a, int argc, char **argv, int *i)
 {
-	const char		*word = argv[*i], *val = NULL, *name;
-	const struct opt	*o;
-	size_t			 len;
+	const char		*word = argv[*i], *val;
+	const struct opt	*o = lookup(a->cmd, word, &val);
 
-	if (word[1] == '-') {
-		name = word + 2;
-		len = strcspn(name, "=");
-		o = find(a->cmd, name, len);
-		if (name[len] == '=')
-			val = name + len + 1;
-	} else
-		o = word[2] == '\0' ? find_letter(a->cmd, word[1]) : NULL;
-	if (o == NULL) {
-		(void)fail("unknown option %s%s", word,
-		    a->cmd->flags & CMD_EXEC && a->noperand > 0 ?
-		    "; put -- before the command" : "; try --help");
-		return -1;
-	}
+	if (o == NULL)
+		return unknown(a, word);
 	if (o->arg == NULL && val != NULL) {
 		(void)fail("--%s takes no argument", o->name);
 		return -1;
@@ -128,12 +208,8 @@ option(struct args *a, int argc, char **argv, int *i)
 	return take(a, o, val == NULL ? "" : val);
 }
 
-/*
- * A name, or an id or the beginning of one, as the server takes them:
- * nothing else may become part of a path.
- */
-static int
-ref_ok(const char *s)
+int
+args_ref_ok(const char *s)
 {
 	size_t	n = strlen(s);
 
@@ -148,12 +224,14 @@ ref_ok(const char *s)
 static int
 check_refs(const struct args *a)
 {
-	int	i;
+	const char	*first = a->cmd->operands;
+	int		 i;
 
-	if (strncmp(a->cmd->operands, "SANDBOX", strlen("SANDBOX")) != 0)
+	first += *first == '[';
+	if (strncmp(first, "SANDBOX", strlen("SANDBOX")) != 0)
 		return 0;
 	for (i = 0; i < a->noperand; i++)
-		if (!ref_ok(a->operand[i])) {
+		if (!args_ref_ok(a->operand[i])) {
 			(void)fail("\"%s\": expected a name, of at most 63 "
 			    "of a-z 0-9 . _ -, or an id", a->operand[i]);
 			return -1;
@@ -192,8 +270,7 @@ check_operands(struct args *a)
 int
 args_parse(const struct cmd *cmd, int argc, char **argv, struct args *a)
 {
-	const char	*form;
-	int		 i;
+	int	i;
 
 	memset(a, 0, sizeof *a);
 	a->cmd = cmd;
@@ -218,14 +295,38 @@ args_parse(const struct cmd *cmd, int argc, char **argv, struct args *a)
 	} else
 		for (; i < argc; i++)
 			a->operand[a->noperand++] = argv[i];
-	form = args_get(a, "format");
-	if (form != NULL && strcmp(form, "json") != 0 &&
-	    strcmp(form, "table") != 0) {
-		(void)fail("--format: expected table or json, not \"%s\"",
-		    form);
-		return -1;
-	}
 	return check_operands(a);
+}
+
+const struct opt *
+args_scan(const struct cmd *cmd, int argc, char **argv, struct args *a)
+{
+	const struct opt	*o;
+	const char		*val;
+	int			 i;
+
+	memset(a, 0, sizeof *a);
+	a->cmd = cmd;
+	a->operand = xcalloc((size_t)argc + 1, sizeof *a->operand);
+	for (i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (argv[i][0] != '-' || argv[i][1] == '\0') {
+			a->operand[a->noperand++] = argv[i];
+			continue;
+		}
+		if ((o = lookup(cmd, argv[i], &val)) == NULL)
+			continue;
+		if (o->arg != NULL && val == NULL) {
+			if (i + 1 == argc)
+				return o;
+			val = argv[++i];
+		}
+		(void)take(a, o, val == NULL ? "" : val);	/* or not */
+	}
+	if (i < argc) {
+		a->command = argv + i + 1;
+		a->ncommand = argc - i - 1;
+	}
+	return NULL;
 }
 
 const char *
@@ -300,29 +401,37 @@ args_host(const struct args *a)
 	return all;
 }
 
+static void
+help_opt(const struct opt *o, FILE *f)
+{
+	char	left[64];
+
+	(void)snprintf(left, sizeof left, "%c%c%s--%s%s%s",
+	    o->letter != 0 ? '-' : ' ', o->letter != 0 ? o->letter : ' ',
+	    o->letter != 0 ? ", " : "  ", o->name, o->arg != NULL ? " " : "",
+	    o->arg != NULL ? o->arg : "");
+	/* main() looks whether all was written */
+	(void)fprintf(f, "  %-26s %s%s\n", left, o->doc,
+	    o->many ? " (may be repeated)" : "");
+}
+
+/* Its own options first, then, after an empty line, those of many commands. */
 void
 args_help(const struct cmd *cmd, FILE *f)
 {
 	const struct opt	*t[NTABLES], *o;
-	char			 left[64];
 	size_t			 i;
 
-	/* main() looks whether all was written */
-	(void)fprintf(f, "usage: workbox %s [OPTION ...]%s%s\n%s.\n\n",
+	(void)fprintf(f, "usage: workbox %s [OPTION ...]%s%s\n%s.\n",
 	    cmd->name, *cmd->operands == '\0' ? "" : " ", cmd->operands,
 	    cmd->doc);
 	if (cmd->alias != NULL)
-		(void)fprintf(f, "Also: workbox %s\n\n", cmd->alias);
+		(void)fprintf(f, "\nAlso: workbox %s\n", cmd->alias);
 	tables(cmd, t);
-	for (i = 0; i < NTABLES; i++)
-		for (o = t[i]; o != NULL && o->name != NULL; o++) {
-			(void)snprintf(left, sizeof left, "%c%c%s--%s%s%s",
-			    o->letter != 0 ? '-' : ' ',
-			    o->letter != 0 ? o->letter : ' ',
-			    o->letter != 0 ? ", " : "  ", o->name,
-			    o->arg != NULL ? " " : "",
-			    o->arg != NULL ? o->arg : "");
-			(void)fprintf(f, "  %-26s %s%s\n", left, o->doc,
-			    o->many ? " (may be repeated)" : "");
-		}
+	for (i = 0; i < NTABLES; i++) {
+		if (i == 1 || (i == 0 && t[0] != NULL))
+			(void)putc('\n', f);
+		for (o = t[i]; o != NULL && o->name != NULL; o++)
+			help_opt(o, f);
+	}
 }

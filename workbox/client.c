@@ -24,6 +24,7 @@
 #define ANSWER_MAX	(32UL * 1024 * 1024)	/* bytes of a whole answer */
 #define TOKEN_MAX	4096
 #define CONNECT_MS	10000L
+#define PAGES_MAX	10000			/* of a list */
 
 struct req {
 	CURL			*easy;		/* owned */
@@ -45,6 +46,8 @@ static struct {
 	char		*auth;			/* owned; header, or NULL */
 	const char	*sock;			/* borrowed: path, or NULL */
 	int		 local;			/* this host */
+	const char	*ca;			/* borrowed; file, or NULL */
+	long		 limit_ms;		/* of each request; 0: none */
 	char		*about;			/* owned; "OPERAND: " or NULL */
 } cl;
 
@@ -83,10 +86,14 @@ out:
 }
 
 static int
-set_server(const char *server)
+set_server(const struct args *a)
 {
-	size_t	len;
+	const char	*where, *server;
+	size_t		 len;
 
+	server = setting(a, "server", "WORKBOX_SERVER", SET_SERVER, &where);
+	if (server == NULL)
+		server = WB_SERVER;
 	cl.given = server;
 	if (strncmp(server, "unix:", 5) == 0) {
 		cl.sock = server + 5;
@@ -100,24 +107,41 @@ set_server(const char *server)
 			cl.base[len - 1] = '\0';
 		return 0;
 	}
-	return fail("--server: expected http://HOST:PORT, https://HOST:PORT "
-	    "or unix:PATH, not \"%s\"", server);
+	return fail("%s: expected http://HOST:PORT, https://HOST:PORT "
+	    "or unix:PATH, not \"%s\"", where, server);
+}
+
+/* Of a server that proves who it is; others have no use for it. */
+static int
+set_ca(const struct args *a)
+{
+	const char	*where, *ca;
+
+	ca = setting(a, "ca", "WORKBOX_CA", SET_CA, &where);
+	if (ca == NULL || strncasecmp(cl.given, "https:", 6) != 0)
+		return 0;
+	if (access(ca, R_OK) == -1)
+		return fail_errno("%s %s", where, ca);
+	cl.ca = ca;
+	return 0;
 }
 
 static int
-set_token(const char *file)
+set_token(const struct args *a)
 {
 	auto_free char	*text = NULL;
+	const char	*where, *file = args_get(a, "token-file");
 	const char	*token = NULL, *p;
 	size_t		 len;
 
 	if (file == NULL)
 		token = getenv("WORKBOX_TOKEN");
 	if (token == NULL || *token == '\0') {
+		file = setting(a, "token-file", NULL, SET_TOKEN_FILE, &where);
 		text = text_file(file != NULL ? file : WB_TOKEN_FILE,
 		    TOKEN_MAX, &len);
 		if (text == NULL && file != NULL)
-			return fail_errno("--token-file %s", file);
+			return fail_errno("%s %s", where, file);
 		if (text == NULL)
 			return 0;	/* the server says that one is due */
 		while (len > 0 && strchr("\r\n \t", text[len - 1]) != NULL)
@@ -137,23 +161,26 @@ set_token(const char *file)
 int
 client_init(const struct args *a)
 {
-	const char	*server = args_get(a, "server");
-	int		 rc;
+	int	rc;
 
-	if (server == NULL)
-		server = getenv("WORKBOX_SERVER");
-	if (server == NULL || *server == '\0')
-		server = WB_SERVER;
+	if ((rc = settings_load()) != 0)
+		return rc;
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
 	    (cl.multi = curl_multi_init()) == NULL)
 		return fail("start libcurl");
-	if ((rc = set_server(server)) != 0)
+	if ((rc = set_server(a)) != 0 || (rc = set_ca(a)) != 0)
 		return rc;
 	if (a->noperand > 0)
 		cl.about = xasprintf("%s%s%s: ", a->operand[0],
 		    a->noperand > 1 ? " " : "",
 		    a->noperand > 1 ? a->operand[1] : "");
-	return set_token(args_get(a, "token-file"));
+	return set_token(a);
+}
+
+void
+client_limit(long ms)
+{
+	cl.limit_ms = ms;
 }
 
 void
@@ -289,6 +316,10 @@ req_new(const char *method, const char *path)
 		SET(r, CURLOPT_UNIX_SOCKET_PATH, cl.sock);
 	if (cl.local)
 		SET(r, CURLOPT_NOPROXY, "*");
+	if (cl.ca != NULL)
+		SET(r, CURLOPT_CAINFO, cl.ca);
+	if (cl.limit_ms != 0)
+		SET(r, CURLOPT_TIMEOUT_MS, cl.limit_ms);
 	if (cl.auth != NULL)
 		header(r, cl.auth);
 	header(r, "Expect:");
@@ -551,6 +582,9 @@ req_fail(const struct req *r)
 	if (req_unsent(r))
 		return fail("%sreach %s: %s; is \"workbox serve\" running "
 		    "there?", about(), cl.given, curl_why(r));
+	if (r->result == CURLE_PEER_FAILED_VERIFICATION)
+		return fail("%sask %s: %s; --ca FILE says whom to trust",
+		    about(), cl.given, curl_why(r));
 	return fail("%sask %s: %s", about(), cl.given, curl_why(r));
 }
 
@@ -581,7 +615,7 @@ client_list(char *path, json_t **ret)
 	auto_free char	*base = path;
 	json_t		*all = json_array(), *page = NULL;
 	char		*at;
-	int		 rc;
+	int		 rc, pages = 0;
 
 	do {
 		at = xstrdup(base);
@@ -595,6 +629,9 @@ client_list(char *path, json_t **ret)
 		if (json_array_extend(all, json_object_get(page, "items")) ==
 		    -1)
 			rc = fail("%s answered without items", cl.given);
+		else if (++pages > PAGES_MAX)
+			rc = fail("%s does not come to the end of its list",
+			    cl.given);
 	} while (rc == 0 && *json_str(page, "nextCursor") != '\0');
 	json_decref(page);
 	if (rc == 0)

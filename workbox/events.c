@@ -1,9 +1,11 @@
 /*
- * events: the record, byte for byte as the server has stored it.
+ * events: the record, byte for byte as the server has stored it, but on a
+ * terminal.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "workbox.h"
 #include "xmalloc.h"
@@ -69,6 +71,24 @@ record_seq(const char *line)
 	return *end == ',' ? seq : 0;
 }
 
+/* A line that has room for a newline where its NUL is. */
+static int
+put_line(char *line, size_t len)
+{
+	auto_free char	*shown = NULL;
+	size_t		 size = 4 * len + 12;
+
+	if (isatty(STDOUT_FILENO)) {
+		shown = xmalloc(size);
+		(void)text_show(line, shown, size);
+		return printf("%s\n", shown) < 0 || fflush(stdout) == EOF ?
+		    -1 : 0;
+	}
+	line[len] = '\n';
+	return fwrite(line, 1, len + 1, stdout) != len + 1 ||
+	    fflush(stdout) == EOF ? -1 : 0;
+}
+
 static int
 tail_line(char *line, size_t len, void *arg)
 {
@@ -83,9 +103,7 @@ tail_line(char *line, size_t len, void *arg)
 	}
 	t->after = seq;
 	t->count++;
-	line[len] = '\n';
-	if (fwrite(line, 1, len + 1, stdout) != len + 1 ||
-	    fflush(stdout) == EOF) {
+	if (put_line(line, len) == -1) {
 		t->rc = fail_errno("write standard output");
 		return -1;
 	}

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "workbox.h"
 #include "xmalloc.h"
@@ -15,8 +16,8 @@ static int	proof_main(const struct args *);
 
 static const struct opt create_opts[] = {
 	{ "name", "NAME", "made up when left out", 0, 0 },
-	{ "rootfs", "NAME", "root file system; the default one when left out",
-	    0, 0 },
+	{ "rootfs", "ROOTFS", "root file system; the client file's or the "
+	    "server's default one when left out", 0, 0 },
 	{ "network", "KIND", "none", 0, 0 },
 	{ "memory", "BYTES", "limit of memory, at least 16M; K, M, G and T "
 	    "may follow", 0, 0 },
@@ -69,16 +70,20 @@ const struct cmd cmd_sandbox_list = {
 static const struct opt rm_opts[] = {
 	{ "grace", "SECONDS", "time for sessions to end; 10 if left out", 0,
 	    0 },
+	{ "all", NULL, "every sandbox, instead of those that are named; asks "
+	    "first", 0, 0 },
+	{ "yes", NULL, "with --all: do not ask", 'y', 0 },
 	{ NULL, NULL, NULL, 0, 0 }
 };
 
 const struct cmd cmd_sandbox_rm = {
 	.name = "sandbox rm",
-	.operands = "SANDBOX ...",
+	.alias = "sandbox remove, sandbox delete",
+	.operands = "[SANDBOX ...]",
 	.doc = "End sandboxes and remove what is theirs",
 	.opts = rm_opts,
 	.flags = CMD_CLIENT,
-	.min = 1, .max = -1,
+	.max = -1,
 	.run = rm_main
 };
 
@@ -146,15 +151,18 @@ set_pairs(const struct args *a, const char *opt, const char *key,
 static int
 set_words(const struct args *a, json_t *body)
 {
-	static const char *const	words[] = { "name", "rootfs",
-	    "network" };
-	const char			*s;
+	static const char *const	words[] = { "name", "network" };
+	const char			*s, *where;
 	size_t				 i;
 
 	for (i = 0; i < sizeof words / sizeof words[0]; i++)
 		if ((s = args_get(a, words[i])) != NULL &&
 		    json_object_set_new(body, words[i], json_string(s)) == -1)
 			return fail("--%s: expected UTF-8", words[i]);
+	s = setting(a, "rootfs", NULL, SET_ROOTFS, &where);
+	if (s != NULL &&
+	    json_object_set_new(body, "rootfs", json_string(s)) == -1)
+		return fail("%s: expected UTF-8", where);
 	return 0;
 }
 
@@ -182,7 +190,7 @@ create_main(const struct args *a)
 	return rc;
 }
 
-/* ---- inspect, list, rm ------------------------------------------------- */
+/* ---- inspect, list ----------------------------------------------------- */
 
 static int
 inspect_main(const struct args *a)
@@ -210,7 +218,7 @@ print_items(json_t *items)
 }
 
 static void
-list_table(const json_t *items)
+list_table(const json_t *items, FILE *f)
 {
 	static const char *const	keys[] = { "name", "id", "state",
 	    "health", "rootfs", "network" };
@@ -228,7 +236,7 @@ list_table(const json_t *items)
 		text_local(text_time(json_str(box, "createdAt")), when);
 		table_add(&t, when);
 	}
-	table_print(&t, stdout);
+	table_print(&t, f);
 }
 
 static int
@@ -254,7 +262,89 @@ list_main(const struct args *a)
 	if (args_json(a))
 		rc = print_items(items);
 	else
-		list_table(items);
+		list_table(items, stdout);
+	json_decref(items);
+	return rc;
+}
+
+/* ---- rm ---------------------------------------------------------------- */
+
+/*
+ * One request, told when it fails.  With gone_ok a sandbox that is not there
+ * any more is none: somebody else was faster.
+ */
+static int
+rm_one(const char *ref, const char *name, const char *grace, int gone_ok)
+{
+	char		*path = client_path("/v1/sandboxes", ref, NULL);
+	struct req	*r;
+	int		 rc = 0;
+
+	if (grace != NULL)
+		client_query(&path, "graceSeconds", grace);
+	client_about(name);
+	r = req_new("DELETE", path);
+	free(path);
+	if (req_run(r) == -1 && !(gone_ok && req_status(r) == 404))
+		rc = req_fail(r);
+	req_free(r);
+	return rc;
+}
+
+/* Whether they are to go: 0, or a code. */
+static int
+rm_ask(const struct args *a, const json_t *items)
+{
+	size_t	n = json_array_size(items);
+	char	answer[16];
+
+	if (args_get(a, "yes") != NULL)
+		return 0;
+	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return fail("--all: expected --yes, or a terminal to ask on; "
+		    "nothing was removed");
+	list_table(items, stderr);
+	(void)fprintf(stderr, "Remove %s%zu sandbox%s, and all that is in "
+	    "%s? [y/N] ", n > 1 ? "these " : "this ", n, n > 1 ? "es" : "",
+	    n > 1 ? "them" : "it");
+	(void)fflush(stderr);
+	if (fgets(answer, sizeof answer, stdin) != NULL &&
+	    (strcmp(answer, "y\n") == 0 || strcmp(answer, "Y\n") == 0 ||
+	    strcmp(answer, "yes\n") == 0))
+		return 0;
+	return fail("nothing was removed");
+}
+
+/* By id: another one may have got the name meanwhile. */
+static int
+rm_all(const struct args *a, const char *grace)
+{
+	const json_t	*box;
+	json_t		*items;
+	size_t		 i;
+	int		 rc, one;
+
+	rc = client_list(client_path("/v1/sandboxes", NULL), &items);
+	if (rc != 0)
+		return rc;
+	if (json_array_size(items) > 0)
+		rc = rm_ask(a, items);
+	else
+		note("there are no sandboxes");
+	for (i = 0; rc == 0 && i < json_array_size(items); i++)
+		if (!args_ref_ok(json_str(json_array_get(items, i), "id")))
+			rc = fail("%s listed a sandbox without id; nothing "
+			    "was removed", client_server());
+	if (rc != 0) {
+		json_decref(items);
+		return rc;
+	}
+	for (i = 0; i < json_array_size(items); i++) {
+		box = json_array_get(items, i);
+		one = rm_one(json_str(box, "id"), json_str(box, "name"),
+		    grace, 1);
+		rc = rc != 0 ? rc : one;
+	}
 	json_decref(items);
 	return rc;
 }
@@ -263,21 +353,24 @@ static int
 rm_main(const struct args *a)
 {
 	const char	*grace = args_get(a, "grace");
-	char		*path;
+	int		 all = args_get(a, "all") != NULL;
 	uint64_t	 v;
 	int		 i, rc, one;
 
 	if (grace != NULL && text_u64(grace, 0, 86400, &v) == -1)
 		return fail("--grace: expected seconds from 0 to 86400, "
 		    "not \"%s\"", grace);
+	if (all == (a->noperand > 0))
+		return fail("expected SANDBOX ... or --all%s; try --help",
+		    all ? ", not both" : "");
+	if (!all && args_get(a, "yes") != NULL)
+		return fail("--yes goes with --all");
 	if ((rc = client_init(a)) != 0)
 		return rc;
+	if (all)
+		return rm_all(a, grace);
 	for (i = 0; i < a->noperand; i++) {
-		path = client_path("/v1/sandboxes", a->operand[i], NULL);
-		if (grace != NULL)
-			client_query(&path, "graceSeconds", grace);
-		client_about(a->operand[i]);
-		one = client_call("DELETE", path, NULL, NULL);
+		one = rm_one(a->operand[i], a->operand[i], grace, 0);
 		rc = rc != 0 ? rc : one;
 	}
 	return rc;

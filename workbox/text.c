@@ -1,12 +1,15 @@
 /*
- * text: messages, numbers, times, tables and JSON as people see them.
+ * text: messages, numbers, times and files; the characters that people may
+ * be shown.
  *
- * What comes from a server or a box is printed in tables and messages with
- * control characters escaped; raw bytes go out in exec and logs only.
+ * What comes from a server or a box is printed by text_show(), here and in
+ * tables; raw bytes go out in exec and logs, and in records that go to no
+ * terminal.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <langinfo.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,6 +17,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "workbox.h"
 #include "xmalloc.h"
@@ -26,23 +30,112 @@ text_command(const char *name)
 	command = name;
 }
 
-/* Copies src with control characters as \xNN; always ends in NUL. */
-static void
-escape(const char *src, char *dst, size_t size)
-{
-	size_t	n = 0;
+/* ---- characters -------------------------------------------------------- */
 
-	for (; *src != '\0' && n + 5 < size; src++) {
-		if ((unsigned char)*src >= 0x20 && *src != 0x7f) {
-			dst[n++] = *src;
+size_t
+text_utf8(const char *s, uint32_t *ret)
+{
+	static const uint32_t	 least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char	*p = (const unsigned char *)s;
+	uint32_t		 c = *p;
+	size_t			 i, n;
+
+	n = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+	if (n == 1) {
+		*ret = c;
+		return 1;
+	}
+	if (c < 0xc2 || c > 0xf4)
+		return 0;
+	c &= 0xffU >> (n + 1);
+	for (i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	*ret = c;
+	return n;
+}
+
+int
+text_hidden(uint32_t c)
+{
+	static const struct { uint32_t first, last; }	sets[] = {
+		{ 0x00, 0x1f }, { 0x7f, 0x9f },		/* controls */
+		{ 0xad, 0xad },				/* soft hyphen */
+		{ 0x61c, 0x61c }, { 0x200b, 0x200f },	/* joiners, marks */
+		{ 0x2028, 0x202e }, { 0x2060, 0x206f },	/* lines, directions */
+		{ 0x115f, 0x1160 }, { 0x3164, 0x3164 },	/* fillers */
+		{ 0x180b, 0x180f }, { 0xffa0, 0xffa0 },
+		{ 0xfe00, 0xfe0f },			/* variations */
+		{ 0xfeff, 0xfeff }, { 0xfff0, 0xfffb },
+		{ 0x1f1e6, 0x1f1ff }, { 0x1f3fb, 0x1f3ff }, /* join others */
+		{ 0xe0000, 0xe0fff },			/* tags, variations */
+	};
+	size_t						i;
+
+	for (i = 0; i < sizeof sets / sizeof sets[0]; i++)
+		if (c >= sets[i].first && c <= sets[i].last)
+			return 1;
+	return 0;
+}
+
+/* The columns that c takes behind others, or -1: it is not to be shown. */
+static int
+columns(uint32_t c, size_t before)
+{
+	int	w;
+
+	if (text_hidden(c))
+		return -1;
+	if (c < 0x80)
+		return 1;
+	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		return -1;
+	w = wcwidth((wchar_t)c);
+	return w == 0 && before == 0 ? -1 : w;
+}
+
+size_t
+text_show(const char *src, char *dst, size_t size)
+{
+	uint32_t	c = 0;
+	size_t		n = 0, cols = 0, len;
+	int		w;
+
+	/* the longest that one character becomes, and NUL */
+	for (; *src != '\0' && n + 11 <= size; src += len) {
+		len = text_utf8(src, &c);
+		w = len == 0 ? -1 : columns(c, cols);
+		if (w >= 0) {
+			memcpy(dst + n, src, len);
+			n += len;
+			cols += (size_t)w;
 			continue;
 		}
-		(void)snprintf(dst + n, size - n, "\\x%02x",
-		    (unsigned char)*src);
-		n += 4;
+		w = snprintf(dst + n, size - n, len == 0 || c < 0x80 ?
+		    "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x",
+		    len == 0 ? (unsigned int)(unsigned char)*src : c);
+		n += (size_t)w;
+		cols += (size_t)w;
+		len += len == 0;
 	}
 	dst[n] = '\0';
+	return cols;
 }
+
+int
+text_colour(FILE *f)
+{
+	const char	*no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fileno(f)) && (no == NULL || *no == '\0') &&
+	    term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
+}
+
+/* ---- messages ---------------------------------------------------------- */
 
 static void
 say(const char *fmt, va_list ap, int err)
@@ -50,7 +143,7 @@ say(const char *fmt, va_list ap, int err)
 	char	raw[2048], out[4096];
 
 	(void)vsnprintf(raw, sizeof raw, fmt, ap);
-	escape(raw, out, sizeof out);
+	(void)text_show(raw, out, sizeof out);
 	(void)fprintf(stderr, "workbox%s%s: %s%s%s\n",
 	    *command != '\0' ? " " : "", command, out,
 	    err != 0 ? ": " : "", err != 0 ? strerror(err) : "");
@@ -89,6 +182,8 @@ note(const char *fmt, ...)
 	say(fmt, ap, 0);
 	va_end(ap);
 }
+
+/* ---- numbers, times, signals, files ------------------------------------ */
 
 static int
 number(const char *s, const char **ret_end, uint64_t *ret)
@@ -266,72 +361,4 @@ text_file(const char *path, size_t max, size_t *ret_len)
 	buf[len] = '\0';
 	*ret_len = len;
 	return steal_ptr(&buf);
-}
-
-void
-table_init(struct table *t, size_t ncols, ...)
-{
-	va_list	ap;
-	size_t	i;
-
-	memset(t, 0, sizeof *t);
-	t->ncols = ncols;
-	va_start(ap, ncols);
-	for (i = 0; i < ncols; i++)
-		table_add(t, va_arg(ap, const char *));
-	va_end(ap);
-}
-
-void
-table_add(struct table *t, const char *cell)
-{
-	size_t	size = 4 * strlen(cell) + 6;
-
-	if (t->ncells == t->room) {
-		t->room = t->room == 0 ? 64 : 2 * t->room;
-		t->cell = xreallocarray(t->cell, t->room, sizeof *t->cell);
-	}
-	t->cell[t->ncells] = xmalloc(size);
-	escape(*cell != '\0' ? cell : "-", t->cell[t->ncells], size);
-	t->ncells++;
-}
-
-void
-table_print(struct table *t, FILE *f)
-{
-	size_t	 i, col, len;
-	size_t	*width = xcalloc(t->ncols, sizeof *width);
-
-	for (i = 0; i < t->ncells; i++)
-		if ((len = strlen(t->cell[i])) > width[i % t->ncols])
-			width[i % t->ncols] = len;
-	for (i = 0; i < t->ncells; i++) {
-		col = i % t->ncols;
-		if (col + 1 == t->ncols)
-			(void)fprintf(f, "%s\n", t->cell[i]);
-		else
-			(void)fprintf(f, "%-*s  ", (int)width[col], t->cell[i]);
-		free(t->cell[i]);
-	}
-	free(t->cell);
-	free(width);
-	memset(t, 0, sizeof *t);
-}
-
-int
-json_print(json_t *j)
-{
-	if (json_dumpf(j, stdout, JSON_INDENT(2) |
-	    JSON_REAL_PRECISION(15)) == -1 ||
-	    putchar('\n') == EOF || fflush(stdout) == EOF)
-		return fail_errno("write standard output");
-	return 0;
-}
-
-const char *
-json_str(const json_t *j, const char *key)
-{
-	const char	*s = json_string_value(json_object_get(j, key));
-
-	return s != NULL ? s : "";
 }

@@ -2,9 +2,10 @@
  * workbox: the operator's command line.
  *
  * Each command is one const struct cmd at the head of its family's file and
- * one line in workbox.c's table; parsing of options, --help and workbox(1)'s
- * test come from it.  What does not need a server on this host (args, client,
- * text, sandbox, session, exec, events) is POSIX and builds alone.
+ * one line in cmds.def; parsing of options, --help and what a shell completes
+ * come from it, and workbox(1) is held against it.  What does not need a
+ * server on this host (all but what includes host.h) is POSIX and builds
+ * alone.
  */
 #ifndef WORKBOX_WORKBOX_H
 #define WORKBOX_WORKBOX_H
@@ -34,24 +35,30 @@
 
 struct opt {
 	const char	*name;		/* long, without dashes; NULL ends */
-	const char	*arg;		/* its argument's name; NULL: a flag */
+	const char	*arg;		/* NULL: a flag; else see below */
 	const char	*doc;
 	char		 letter;	/* or 0 */
 	char		 many;		/* may be given more than once */
 };
 
+/*
+ * What an option's argument and an operand are is said by their name in the
+ * table: choices in small letters with | between ("table|json") are all that
+ * there are; of others complete.c knows some (SANDBOX, FILE ...).
+ */
 enum cmd_flags {
-	CMD_CLIENT = 1 << 0,		/* --server, --token-file */
+	CMD_CLIENT = 1 << 0,		/* --server, --token-file, --ca */
 	CMD_STATE = 1 << 1,		/* --state, --config */
 	CMD_FORMAT = 1 << 2,		/* --format table|json */
-	CMD_EXEC = 1 << 3		/* COMMAND [ARG ...] after `--' */
+	CMD_EXEC = 1 << 3,		/* COMMAND [ARG ...] after `--' */
+	CMD_HIDDEN = 1 << 4		/* not in the overview */
 };
 
 struct args;
 
 struct cmd {
 	const char		*name;		/* "sandbox exec" */
-	const char		*alias;		/* "sandbox ls", or NULL */
+	const char		*alias;		/* "sandbox ls, ...", or NULL */
 	const char		*operands;	/* "SANDBOX SESSION" */
 	const char		*doc;		/* one line */
 	const struct opt	*opts;		/* or NULL */
@@ -85,6 +92,21 @@ struct args {
  */
 int		 args_parse(const struct cmd *, int argc, char **argv,
 		    struct args *ret);
+/*
+ * The same of words that may be wrong or not all there yet: takes what it
+ * can, silent on stdout.  The option whose argument would come next, or NULL.
+ */
+const struct opt *args_scan(const struct cmd *, int argc, char **argv,
+		    struct args *ret);
+/* Option i of a command, or NULL behind the last. */
+const struct opt *args_opt(const struct cmd *, size_t i);
+/* Choice i of "table|json"; 0: there is none. */
+int		 args_choice(const char *spec, size_t i, char *ret, size_t);
+/*
+ * Whether it is a name, or an id or the beginning of one, as the server takes
+ * them: nothing else may become part of a path or of a command line.
+ */
+int		 args_ref_ok(const char *);
 /* The last value given, "" for a flag, or NULL. */
 const char	*args_get(const struct args *, const char *name);
 /* All values in order: *i starts at 0; NULL ends. */
@@ -96,6 +118,39 @@ int		 args_json(const struct args *);  /* --format json */
  */
 char		*args_host(const struct args *);
 void		 args_help(const struct cmd *, FILE *);
+
+/* ---- the table of commands (commands.c) -------------------------------- */
+
+const struct cmd *cmd_at(size_t i);	/* NULL behind the last */
+/* How many words of argv a name takes up, or 0 when it is another. */
+int		 cmd_match(const char *name, int argc, char **argv);
+/* By name or alias, and the words that it took up; NULL: none. */
+const struct cmd *cmd_find(int argc, char **argv, int *ret_words);
+/* What to do with words that are no command; the exit code. */
+int		 cmd_unknown(int argc, char **argv);
+
+/* ---- misspelt names (nearest.c) ---------------------------------------- */
+
+#define NEAREST_FAR	~0U
+#define NEAREST_MOST	3
+
+/* The best so far; begins as { .count = 0 }. */
+struct nearest {
+	size_t		 count;
+	unsigned int	 edits;
+	const char	*shown[NEAREST_MOST];	/* borrowed */
+};
+
+unsigned int	 nearest_edits(const char *, const char *);
+/* Takes shown, where name is near to word and none was nearer. */
+void		 nearest_try(struct nearest *, const char *word,
+		    const char *name, const char *shown);
+/*
+ * "; did you mean A, B or C?", each with before in front, or "; OTHERWISE".
+ * The caller frees.
+ */
+char		*nearest_hint(const struct nearest *, const char *before,
+		    const char *otherwise);
 
 /* ---- messages and text (text.c) ---------------------------------------- */
 
@@ -123,10 +178,28 @@ const char *text_signal_name(int);	/* "ABRT"; "" when unknown */
 /* A file's contents with a NUL behind, at most max bytes; NULL: errno. */
 char	*text_file(const char *path, size_t max, size_t *ret_len);
 
-/* A table: columns as wide as they need, control characters escaped. */
+/*
+ * The next character of UTF-8: its length, or 0: there is none, or no UTF-8.
+ */
+size_t	 text_utf8(const char *, uint32_t *ret);
+/* Controls, and what moves, hides or changes the characters around it. */
+int	 text_hidden(uint32_t);
+/*
+ * Copies src for people: what is hidden, or no printable character of the
+ * locale, as \xNN or \uNNNN.  Cut at size, with NUL; the columns it takes.
+ */
+size_t	 text_show(const char *src, char *dst, size_t size);
+int	 text_colour(FILE *);		/* whether it may be coloured */
+
+/* ---- tables and JSON (table.c) ----------------------------------------- */
+
+/* Columns as wide as they need; cells by text_show(). */
 struct table {
-	size_t	  ncols, ncells, room;
-	char	**cell;			/* owned; row by row */
+	size_t		 ncols, ncells, room;
+	struct cell {
+		char	*text;		/* owned */
+		size_t	 cols;		/* that it takes */
+	}		*cell;		/* owned; row by row */
 };
 void	 table_init(struct table *, size_t ncols, ...);	/* the heads */
 void	 table_add(struct table *, const char *cell);	/* copied */
@@ -135,15 +208,47 @@ void	 table_print(struct table *, FILE *);		/* and frees */
 int	 json_print(json_t *);		/* indented, to stdout; 0 or fail() */
 const char *json_str(const json_t *, const char *key);	/* "" if absent */
 
+/* ---- the client file (settings.c) -------------------------------------- */
+
+/* ~/.config/workbox/config: what is not given otherwise. */
+enum setting_key { SET_SERVER, SET_TOKEN_FILE, SET_CA, SET_ROOTFS, NSETTINGS };
+
+struct settings {
+	struct {
+		char	*val;		/* owned; NULL: not there */
+		int	 line;
+	} key[NSETTINGS];
+};
+#define SETTINGS_WHY	512
+
+/*
+ * Parses len bytes at text with a NUL behind.  home stands for ~.  0, or -1
+ * with why: "NAME:LINE: ..."; *ret is to be freed in any case.
+ */
+int		 settings_parse(const char *name, const char *text, size_t len,
+		    const char *home, struct settings *ret,
+		    char why[SETTINGS_WHY]);
+void		 settings_free(struct settings *);
+/* Reads the user's file, once.  0, or fail()'s code. */
+int		 settings_load(void);
+/*
+ * A value by option, environment variable (or NULL) and file, in this order,
+ * or NULL.  *ret_where is for messages: "--ca", "WORKBOX_CA",
+ * "FILE:LINE: ca"; it lives as long as the process.
+ */
+const char	*setting(const struct args *, const char *opt, const char *env,
+		    enum setting_key, const char **ret_where);
+
 /* ---- requests to the server (client.c) --------------------------------- */
 
 struct req;
 
 /*
- * Server and token from the options and the environment, or fail()'s code.
- * A warning where the token would cross a network in clear.
+ * Server, token and CA from the options, the environment and the client file,
+ * or fail()'s code.  A warning where the token would cross a network in clear.
  */
 int	 client_init(const struct args *);
+void	 client_limit(long ms);		/* each request is given up then */
 /*
  * The operand that a request is about, for messages (copied, or NULL); all
  * operands until this is called.
