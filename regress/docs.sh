@@ -27,9 +27,80 @@ sed -n 's/^MSG([0-9]*, \([A-Z_]*\),.*/\1/p' "$top/common/proto.def" | appear "me
 sed -n 's/^EVENT([0-9]*, .*"\([a-z.]*\)").*/\1/p' "$top/common/events.def" | appear "record type" "$top/stored/workbox-events.7"
 sed -n 's/^CODE([0-9]*, [A-Z_]*, "\([a-z-]*\)".*/\1/p' "$top/common/proto.def" | appear "error code" "$top/apid/workbox-api.7"
 sed -n 's/.*"\(\/[a-z0-9{}\/._-]*\)".*/\1/p' "$top/apid/routes.def" | sort -u | appear "route" "$top/apid/workbox-api.7"
-sed -n 's/^\t\.name = "\(.*\)",$/\1/p' "$top"/workbox/*.c | appear "command" "$top/workbox/workbox.1"
-# rows of struct opt: a name, its argument or NULL, what it is
-sed -n 's/^\t{ "\([a-z-]*\)", \("[A-Z]\|NULL\).*/\1/p' "$top"/workbox/*.c | sort -u | appear "option" "$top/workbox/workbox.1"
+
+# ---- workbox(1) and the table of commands, both ways: each command, each of
+# its options with its argument, and its operands, in this order.
+page=$top/workbox/workbox.1
+out=$(mktemp -d /tmp/wb-docs.XXXXXX)
+trap 'rm -rf "$out"' EXIT
+awk '
+function flat(first,	i, text, glue, close_) {
+	text = close_ = ""
+	glue = 1
+	for (i = first; i <= NF; i++) {
+		if ($i ~ /^(Cm|Ar|Li)$/)
+			continue
+		if ($i == "Ns") { glue = 1; continue }
+		if ($i == "Oc") { text = text "]"; continue }
+		if (!glue) text = text " "
+		glue = 0
+		if ($i == "Oo") { text = text "["; glue = 1 }
+		else if ($i == "Op") { text = text "["; glue = 1; close_ = close_ "]" }
+		else if ($i == "Fl") text = text "-" $(++i)
+		else text = text $i
+	}
+	return tolower(text close_)
+}
+/^\.It Cm / && sect !~ /CLIENT FILE/ { print "command " flat(3) }
+/^\.It Fl / { print "option " flat(2) }
+/^\.Sh / { sect = $0 }
+' "$page" | sort >"$out/page"
+# Options of its own stand first in --help, after an empty line those that
+# many commands have.
+sed -n 's/^\t\.name = "\(.*\)",$/\1/p' "$top"/workbox/*.c | while read -r c; do
+	# shellcheck disable=SC2086	# two words
+	"$WB_PREFIX/bin/workbox" $c --help
+done | awk '
+function end(	i) {
+	if (name == "") return
+	text = name
+	if (blocks == 2)
+		for (i = 1; i <= n[1]; i++) text = text " " opt[1, i]
+	print "command " tolower(text operands)
+	for (i = 1; i <= n[blocks]; i++) {
+		o = opt[blocks, i]
+		gsub(/^\[|\]$/, "", o)
+		print "option " tolower(o)
+	}
+}
+/^usage: workbox / {
+	end()
+	blocks = n[1] = n[2] = 0
+	name = substr($0, 16, index($0, " [OPTION ...]") - 16)
+	operands = substr($0, index($0, " [OPTION ...]") + 13)
+	gsub(/\|/, " | ", operands)
+	next
+}
+/^  / {
+	if (!open) blocks++
+	open = 1
+	match($0, /--[a-z-]+( [^ ]+)?/)
+	o = substr($0, RSTART, RLENGTH)
+	gsub(/\|/, " | ", o)
+	if ($1 ~ /^-.,$/) o = substr($1, 1, 2) " | " o
+	opt[blocks, ++n[blocks]] = "[" o "]" (/\(may be repeated\)$/ ? " ..." : "")
+	next
+}
+{ open = 0 }
+END { end() }' | sort -u >"$out/help"
+d=$(diff "$out/page" "$out/help" | sed -n 's/^</in the page:  /p; s/^>/in the table: /p')
+[ "$(grep -c '^command ' "$out/help")" -ge 20 ] && [ -z "$d" ] &&
+    ok "workbox.1 has every command with its options and operands, and no others" ||
+    no "workbox.1 and the table of commands differ:
+$d"
+sed -n 's/^\t\[SET_[A-Z_]*\] = "\([a-z-]*\)",$/\1/p' "$top/workbox/settings.c" | appear "key of the client file" "$page"
+grep -ho 'getenv("[A-Z_]*")\|"WORKBOX_[A-Z]*"' "$top"/workbox/*.c | sed 's/.*"\(.*\)".*/\1/' | sort -u | appear "variable" "$page"
+
 # The table of doctor's checks: the same rows in the same order.
 rows=$(sed -n 's/^CHECK("\([a-z0-9-]*\)", C_FATAL.*/\1 fatal/p; t; s/^CHECK("\([a-z0-9-]*\)".*/\1/p' "$top/workbox/checks.def")
 told=$(sed -n '/^\.Sh THE CHECKS/,/^\.El/s/^\.It Li \([a-z0-9-]*\)\( Pq \(fatal\)\)\{0,1\}$/\1 \3/p' "$top/workbox/workbox.1" | sed 's/ $//')
