@@ -205,6 +205,7 @@ static int
 run_main(const struct args *a)
 {
 	json_t	*body, *s;
+	char	 sid[64];
 	int	 rc;
 
 	if ((rc = client_init(a)) != 0)
@@ -215,7 +216,8 @@ run_main(const struct args *a)
 	    "sessions", NULL), body, &s);
 	if (rc != 0)
 		return rc;
-	printf("{\"sessionId\": \"%s\"}\n", json_str(s, "sessionId"));
+	(void)text_show(json_str(s, "sessionId"), sid, sizeof sid);
+	printf("{\"sessionId\": \"%s\"}\n", sid);
 	json_decref(s);
 	return 0;
 }

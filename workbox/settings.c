@@ -90,15 +90,22 @@ value(const struct line *l, const char *key, char *s, char **ret)
 			return bad(l, "%s: expected a %c at the end", key,
 			    quote);
 		*end++ = '\0';
+		/* workbox.conf(5) would see an escape, and a variable */
+		if (quote == '"' && strchr(s, '\\') != NULL)
+			return bad(l, "%s: expected no \\ between double "
+			    "quotes", key);
+		if (quote == '"' && strstr(s, "${") != NULL)
+			return bad(l, "%s: expected no ${ between double "
+			    "quotes", key);
 	} else {
 		end = s + strcspn(s, " \t#\"'");
 		if (*end == '"' || *end == '\'')
 			return bad(l, "%s: expected quotes around the whole "
 			    "value", key);
-		if (*end != '\0' && *end != '#')
+		if (*end == '#')
+			end[1] = '\0';	/* the rest says nothing */
+		if (*end != '\0')
 			*end++ = '\0';
-		else if (*end == '#')
-			*end = '\0', end = s + strlen(s);
 	}
 	end += strspn(end, " \t");
 	if (*end != '\0' && *end != '#')

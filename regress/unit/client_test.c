@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 /* Before check.h, which has a macro fail. */
@@ -43,6 +45,14 @@
 static char	 out[1 << 20], err[65536], asked[65536];
 static char	 dir[] = "/tmp/wb-client-XXXXXX";
 static int	 code;
+
+/* How the program is run, until it is set anew. */
+static int		 on_terminal;	/* all three: out has both */
+static const char	*term = "xterm", *no_color;
+static const char	*client_file;	/* its text; NULL: there is none */
+static mode_t		 client_mode = 0600;
+static int		 env_server = 1;	/* WORKBOX_SERVER is given */
+static int		 port;			/* of the last server */
 
 /* ---- a server that says what it is told -------------------------------- */
 
@@ -150,25 +160,115 @@ slurp(const char *name, char *buf, size_t size)
 	close(fd);
 }
 
+/* %d in the file's text stands for the port; FIFO and DIR for these. */
 static void
-run_program(char **argv, const char *input, int port)
+write_client_file(void)
 {
-	char	server[64];
+	FILE	*f;
+
+	(void)mkdir("conf", 0700);
+	(void)mkdir("conf/workbox", 0700);
+	(void)remove("conf/workbox/config");
+	if (client_file == NULL)
+		return;
+	if (strcmp(client_file, "FIFO") == 0 ||
+	    strcmp(client_file, "DIR") == 0) {
+		ck_assert_int_eq(*client_file == 'D' ?
+		    mkdir("conf/workbox/config", 0700) :
+		    mkfifo("conf/workbox/config", 0600), 0);
+		return;
+	}
+	f = fopen("conf/workbox/config", "w");
+	for (const char *p = client_file; *p != '\0'; p++)
+		if (p[0] == '%' && p[1] == 'd') {
+			fprintf(f, "%d", port);
+			p++;
+		} else
+			putc(*p, f);
+	fchmod(fileno(f), client_mode);
+	fclose(f);
+}
+
+static void
+set_env(void)
+{
+	char	server[64], here[128];
+
+	snprintf(server, sizeof server, "http://127.0.0.1:%d", port);
+	snprintf(here, sizeof here, "%s/conf", dir);
+	unsetenv("WORKBOX_SERVER");
+	unsetenv("WORKBOX_CA");
+	unsetenv("NO_COLOR");
+	if (env_server)
+		setenv("WORKBOX_SERVER", server, 1);
+	setenv("WORKBOX_TOKEN", "sesame-sesame-sesame", 1);
+	setenv("XDG_CONFIG_HOME", here, 1);
+	setenv("LC_ALL", "C.UTF-8", 1);
+	setenv("TERM", term, 1);
+	if (no_color != NULL)
+		setenv("NO_COLOR", no_color, 1);
+}
+
+/* The child's end of a terminal without echo; the other in *ret. */
+static int
+open_terminal(int *ret)
+{
+	struct termios	t;
+	int		fd;
+
+	*ret = posix_openpt(O_RDWR | O_NOCTTY);
+	ck_assert(*ret != -1 && grantpt(*ret) == 0 && unlockpt(*ret) == 0);
+	fd = open(ptsname(*ret), O_RDWR | O_NOCTTY);
+	ck_assert(fd != -1 && tcgetattr(fd, &t) == 0);
+	t.c_lflag &= ~(tcflag_t)ECHO;
+	t.c_oflag &= ~(tcflag_t)OPOST;
+	ck_assert_int_eq(tcsetattr(fd, TCSANOW, &t), 0);
+	return fd;
+}
+
+/* All that comes until the other end is closed. */
+static void
+read_terminal(int fd)
+{
+	FILE	*f = fopen("out", "w");
+	char	 buf[4096];
+	ssize_t	 n;
+
+	while ((n = read(fd, buf, sizeof buf)) > 0)
+		fwrite(buf, 1, (size_t)n, f);
+	fclose(f);
+	close(fd);
+}
+
+static void
+run_program(char **argv, const char *input)
+{
 	pid_t	pid;
-	int	status;
+	int	status, tty = -1, master = -1;
 	FILE	*f = fopen("in", "w");
 
 	fputs(input, f);
 	fclose(f);
-	snprintf(server, sizeof server, "http://127.0.0.1:%d", port);
+	f = fopen("err", "w");
+	fclose(f);
+	write_client_file();
+	if (on_terminal) {
+		tty = open_terminal(&master);
+		(void)!write(master, input, strlen(input));
+	}
 	if ((pid = fork()) == 0) {
-		setenv("WORKBOX_SERVER", server, 1);
-		setenv("WORKBOX_TOKEN", "sesame-sesame-sesame", 1);
-		dup2(open("in", O_RDONLY), 0);
-		dup2(open("out", O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-		dup2(open("err", O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+		set_env();
+		dup2(tty != -1 ? tty : open("in", O_RDONLY), 0);
+		dup2(tty != -1 ? tty : open("out", O_WRONLY | O_CREAT |
+		    O_TRUNC, 0600), 1);
+		dup2(tty != -1 ? tty : open("err", O_WRONLY | O_CREAT |
+		    O_TRUNC, 0600), 2);
 		execv(PROGRAM, argv);
 		_exit(99);
+	}
+	if (tty != -1) {
+		close(tty);
+		read_terminal(master);
 	}
 	waitpid(pid, &status, 0);
 	code = WIFEXITED(status) ? WEXITSTATUS(status) :
@@ -200,7 +300,8 @@ with_input(const char *input, const char *const *answers, ...)
 	while ((argv[n] = va_arg(ap, char *)) != NULL)
 		n++;
 	va_end(ap);
-	run_program(argv, input, ntohs(sa.sin_port));
+	port = ntohs(sa.sin_port);
+	run_program(argv, input);
 	kill(server, SIGKILL);
 	waitpid(server, NULL, 0);
 	slurp("asked", asked, sizeof asked);
@@ -535,6 +636,316 @@ START_TEST(tail)
 }
 END_TEST
 
+/* ---- all of them ------------------------------------------------------- */
+
+#define BOX(id, n, st, h) "{\"id\":\"" id "\",\"name\":\"" n "\",\"state\":" \
+	"\"" st "\",\"health\":\"" h "\"}"
+#define ID1	"01K8AAAAAAAAAAAAAAAAAAAAA1"
+#define ID2	"01K8AAAAAAAAAAAAAAAAAAAAA2"
+#define ID3	"01K8AAAAAAAAAAAAAAAAAAAAA3"
+#define THREE	JSON("200", "{\"items\":[" BOX(ID1, "a", "READY", \
+	"HEALTHY") "," BOX(ID2, "b", "QUARANTINED", "SUSPECT") "," \
+	BOX(ID3, "c", "DELETING", "ABSENT") "],\"nextCursor\":null}")
+
+START_TEST(rm_all)
+{
+	/* Each is removed by its id, and a failure keeps no other. */
+	with_input("", A(THREE, JSON("200", "{}"), JSON("409", "{\"code\":"
+	    "\"bad-transition\",\"detail\":\"no\"}"), JSON("200", "{}")),
+	    "sandbox", "rm", "--all", "--yes", "--grace", "0", NULL);
+	expect(125, "", NULL, "DELETE /v1/sandboxes/" ID1 "?graceSeconds=0 ");
+	ck_assert_ptr_nonnull(strstr(asked, "DELETE /v1/sandboxes/" ID3));
+	ck_assert_str_eq(err, "workbox sandbox rm: b: no (bad-transition)\n");
+	/* One that somebody else has removed is gone: that was the wish. */
+	with_input("", A(THREE, JSON("200", "{}"), JSON("404", NONE),
+	    JSON("200", "{}")), "sandbox", "delete", "-y", "--all", NULL);
+	expect(0, "", "", "DELETE /v1/sandboxes/" ID3);
+	with_input("", A(JSON("200", "{\"items\":[],\"nextCursor\":null}")),
+	    "sandbox", "rm", "--all", NULL);
+	expect(0, "", "there are no sandboxes", NULL);
+	/* Nobody to ask, nothing to be removed, nothing said twice. */
+	with_input("y\n", A(THREE), "sandbox", "rm", "--all", NULL);
+	expect(125, "", "expected --yes, or a terminal to ask on; nothing was "
+	    "removed", NULL);
+	ck_assert_ptr_null(strstr(asked, "DELETE"));
+	with_input("", A(NULL), "sandbox", "rm", "--all", "a", NULL);
+	expect(125, "", "expected SANDBOX ... or --all, not both", NULL);
+	with_input("", A(NULL), "sandbox", "rm", NULL);
+	expect(125, "", "expected SANDBOX ... or --all;", NULL);
+	with_input("", A(NULL), "sandbox", "rm", "--yes", "a", NULL);
+	expect(125, "", "--yes goes with --all", NULL);
+	/* Ids that are none would be other paths. */
+	with_input("", A(JSON("200", "{\"items\":[" BOX(ID1, "a", "READY",
+	    "HEALTHY") "," BOX("../x", "b", "READY", "HEALTHY") "],"
+	    "\"nextCursor\":null}")), "sandbox", "rm", "--all", "-y", NULL);
+	expect(125, "", "a sandbox without id; nothing was removed", NULL);
+	ck_assert_ptr_null(strstr(asked, "DELETE"));
+}
+END_TEST
+
+/* On a terminal it lists them and asks; all but y and yes is no. */
+START_TEST(rm_asks)
+{
+	static const char *const	no[] = { "\n", "n\n", "yep\n",
+	    "\004", "yyyyyyyyyyyyyyyyyyyyyyyyyyyyy\n" };
+	size_t				i;
+
+	on_terminal = 1;
+	with_input("y\n", A(THREE, JSON("200", "{}"), JSON("200", "{}"),
+	    JSON("200", "{}")), "sandbox", "rm", "--all", NULL);
+	expect(0, NULL, NULL, "DELETE /v1/sandboxes/" ID3);
+	ck_assert_ptr_nonnull(strstr(out, "\na "));
+	ck_assert_ptr_nonnull(strstr(out, ID2));
+	ck_assert_ptr_nonnull(strstr(out,
+	    "Remove these 3 sandboxes, and all that is in them? [y/N] "));
+	for (i = 0; i < sizeof no / sizeof no[0]; i++) {
+		with_input(no[i], A(THREE), "sandbox", "rm", "--all", NULL);
+		expect(125, NULL, NULL, NULL);
+		ck_assert_ptr_nonnull(strstr(out, "nothing was removed"));
+		ck_assert_ptr_null(strstr(asked, "DELETE"));
+	}
+}
+END_TEST
+
+/* ---- on a terminal ----------------------------------------------------- */
+
+START_TEST(colours)
+{
+	on_terminal = 1;
+	with_input("", A(THREE), "sandbox", "list", NULL);
+	expect(0, NULL, NULL, NULL);
+	/* padded behind the colour, so that columns hold */
+	ck_assert_ptr_nonnull(strstr(out, "\033[32mREADY\033[0m        "
+	    "\033[32mHEALTHY\033[0m  "));
+	ck_assert_ptr_nonnull(strstr(out, "\033[31mQUARANTINED\033[0m  "
+	    "\033[33mSUSPECT\033[0m  "));
+	ck_assert_ptr_nonnull(strstr(out, "  DELETING  "));
+	no_color = "1";
+	with_input("", A(THREE), "sandbox", "list", NULL);
+	ck_assert_ptr_null(strchr(out, '\033'));
+	no_color = "";
+	with_input("", A(THREE), "sandbox", "list", NULL);
+	ck_assert_ptr_nonnull(strchr(out, '\033'));
+	term = "dumb";
+	with_input("", A(THREE), "sandbox", "list", NULL);
+	ck_assert_ptr_null(strchr(out, '\033'));
+	term = "xterm";
+	on_terminal = 0;
+	with_input("", A(THREE), "sandbox", "list", NULL);
+	ck_assert_ptr_null(strchr(out, '\033'));
+	ck_assert_ptr_nonnull(strstr(out, "  READY        HEALTHY  "));
+}
+END_TEST
+
+/* Whatever a server says, it is text; into a pipe it goes as it came. */
+START_TEST(hostile_text)
+{
+	static const char	list[] = JSON("200", "{\"items\":[{\"name\":"
+	    "\"\302\233" "31m\\u001b[31m\342\200\256\"}],\"nextCursor\":null}");
+	static const char	record1[] = "$" "{\"seq\":1,\"a\":\"\302\233 "
+	    "\033[31m\"}\n";
+
+	on_terminal = 1;
+	no_color = "1";
+	with_input("", A(list), "sandbox", "list", NULL);
+	ck_assert_ptr_nonnull(strstr(out,
+	    "\n\\u009b31m\\x1b[31m\\u202e  "));
+	with_input("", A(list), "sandbox", "list", "--format", "json", NULL);
+	ck_assert_ptr_nonnull(strstr(out, "\"\\u009b31m\\u001B[31m\\u202e\""));
+	with_input("", A(record1), "events", "export", NULL);
+	expect(0, "{\"seq\":1,\"a\":\"\\u009b \\x1b[31m\"}\n", NULL, NULL);
+	with_input("", A(JSON("200", "{\"version\":\"\\u001b[1m\"}")),
+	    "version", NULL);
+	ck_assert_ptr_nonnull(strstr(out, "server \\x1b[1m at "));
+	with_input("", A(JSON("201", "{\"sessionId\":\"\\u001b[1m\"}")),
+	    "sandbox", "run", "b", "--", "x", NULL);
+	ck_assert_ptr_null(strchr(out, '\033'));
+	on_terminal = 0;
+	with_input("", A(record1), "events", "export", NULL);
+	expect(0, record1 + 1, "", NULL);
+}
+END_TEST
+
+/* ---- the client file --------------------------------------------------- */
+
+START_TEST(client_files)
+{
+	/* The file's server, where neither option nor environment names one. */
+	env_server = 0;
+	client_file = "server = http://127.0.0.1:%d\n"
+	    "default-rootfs = special\n";
+	with_input("", A(JSON("201", "{}")), "sandbox", "create", NULL);
+	expect(0, "{}\n", "", "{\"rootfs\":\"special\"}");
+	with_input("", A(JSON("201", "{}")), "sandbox", "create", "--rootfs",
+	    "other", NULL);
+	expect(0, "{}\n", "", "{\"rootfs\":\"other\"}");
+	client_file = "server = http://127.0.0.1:1\n";
+	with_input("", A(JSON("200", "{}")), "sandbox", "inspect", "a", NULL);
+	expect(125, "", "reach http://127.0.0.1:1: ", NULL);
+	env_server = 1;		/* before the file */
+	with_input("", A(JSON("200", "{}")), "sandbox", "inspect", "a", NULL);
+	expect(0, "{}\n", "", NULL);
+	with_input("", A(JSON("200", "{}")), "sandbox", "inspect", "a",
+	    "--server", "unix:/nonexistent", NULL);
+	expect(125, "", "reach unix:/nonexistent: ", NULL);
+	/* Faults name the file, the line and the key. */
+	env_server = 0;
+	client_file = "\nserver = ftp://x\n";
+	with_input("", A(NULL), "sandbox", "list", NULL);
+	expect(125, "", "/conf/workbox/config:2: server: expected http://",
+	    NULL);
+	client_file = "sevrer = x\n";
+	with_input("", A(NULL), "sandbox", "list", NULL);
+	expect(125, "", "/conf/workbox/config:1: there is no key \"sevrer\"; "
+	    "did you mean server?", NULL);
+	client_file = "server = https://127.0.0.1:1\nca = /nonexistent\n";
+	with_input("", A(NULL), "sandbox", "list", NULL);
+	expect(125, "", "/conf/workbox/config:2: ca /nonexistent: No such file",
+	    NULL);
+	/* The environment's key comes before the file's. */
+	client_file = "server = http://127.0.0.1:%d\n"
+	    "token-file = /nonexistent\n";
+	with_input("", A(JSON("200", "{}")), "sandbox", "inspect", "a", NULL);
+	expect(0, "{}\n", "", NULL);
+}
+END_TEST
+
+/* Who can write the file can have the key: nobody else may. */
+START_TEST(client_files_refused)
+{
+	static const mode_t	modes[] = { 0620, 0602, 0666 };
+	size_t			i;
+
+	client_file = "server = http://127.0.0.1:%d\n";
+	for (i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+		client_mode = modes[i];
+		with_input("", A(JSON("200", "{}")), "sandbox", "inspect",
+		    "a", NULL);
+		expect(125, "", "/config: others than its owner can write it: "
+		    "chmod go-w ", NULL);
+		ck_assert_str_eq(asked, "");
+	}
+	client_mode = 0644;
+	with_input("", A(JSON("200", "{}")), "sandbox", "inspect", "a", NULL);
+	expect(0, "{}\n", "", NULL);
+	/* A FIFO is not waited for, a directory not read. */
+	client_file = "FIFO";
+	with_input("", A(NULL), "sandbox", "inspect", "a", NULL);
+	expect(125, "", "/config: expected a regular file\n", NULL);
+	client_file = "DIR";
+	with_input("", A(NULL), "sandbox", "inspect", "a", NULL);
+	expect(125, "", "/config: expected a regular file\n", NULL);
+	client_file = NULL;
+	with_input("", A(JSON("200", "{}")), "sandbox", "inspect", "a", NULL);
+	expect(0, "{}\n", "", NULL);
+}
+END_TEST
+
+/* ---- completion -------------------------------------------------------- */
+
+START_TEST(completes)
+{
+	static const char	nasty[] = JSON("200", "{\"items\":[{\"name\":"
+	    "\"good\",\"state\":\"RE\\u001bADY\"},{\"name\":\"$(id)\"},"
+	    "{\"name\":\"a b\"},{\"name\":\"\\u001b\"},{\"name\":\"x;y\"},"
+	    "{\"name\":\"\"}],\"nextCursor\":null}");
+
+	/* Names that are more than a word to a shell are left out. */
+	with_input("", A(nasty), "complete", "--", "sandbox", "rm", "", NULL);
+	expect(0, "good\tRE\\x1bADY\n", "", "GET /v1/sandboxes ");
+	with_input("", A(JSON("200", "{\"items\":[{\"name\":\"n1\",\"state\":"
+	    "\"ended\"},{\"name\":null,\"sessionId\":\"" SID "\"}],"
+	    "\"nextCursor\":null}")), "complete", "--", "sandbox", "wait",
+	    "b", "", NULL);
+	expect(0, "n1\tended\n" SID "\t\n", "",
+	    "GET /v1/sandboxes/b/sessions ");
+	/* The server that the line names is asked, not another. */
+	with_input("", A(nasty), "complete", "--", "sandbox", "rm",
+	    "--server", "unix:/nonexistent", "", NULL);
+	expect(0, "", "", NULL);
+	ck_assert_str_eq(asked, "");
+	/* Nothing is told, whatever is wrong. */
+	with_input("", A(JSON("401", "{}")), "complete", "--", "sandbox",
+	    "inspect", "", NULL);
+	expect(0, "", "", NULL);
+	client_file = "nonsense\n";
+	with_input("", A(nasty), "complete", "--", "sandbox", "rm", "", NULL);
+	expect(0, "", "", NULL);
+}
+END_TEST
+
+START_TEST(completes_words)
+{
+	with_input("", A(NULL), "complete", "--", "sandbox", "l", NULL);
+	expect(0, NULL, "", NULL);
+	ck_assert_ptr_nonnull(strstr(out, "list\tList the sandboxes\n"));
+	ck_assert_ptr_null(strstr(out, "rm\t"));
+	with_input("", A(NULL), "complete", "--", "sandbox", "list",
+	    "--format", "", NULL);
+	expect(0, "table\t\njson\t\n", "", NULL);
+	with_input("", A(NULL), "complete", "--", "sandbox", "ls",
+	    "--format=j", NULL);
+	expect(0, "--format=json\t\n", "", NULL);
+	/* One that was given is not given again; one that may be is. */
+	with_input("", A(NULL), "complete", "--", "sandbox", "create",
+	    "--name", "x", "--label", "a=b", "--", NULL);
+	expect(0, NULL, "", NULL);
+	ck_assert_ptr_null(strstr(out, "--name\t"));
+	ck_assert_ptr_nonnull(strstr(out, "--label\t"));
+	with_input("", A(NULL), "complete", "--", "sandbox", "list",
+	    "--state", "Q", NULL);
+	expect(0, "QUARANTINED\t\n", "", NULL);
+	with_input("", A(NULL), "complete", "--", "sandbox", "list",
+	    "--token-file", "", NULL);
+	expect(0, ":files\n", "", NULL);
+	/* What runs in the sandbox is not this host's to know. */
+	with_input("", A(NULL), "complete", "--", "sandbox", "exec", "b",
+	    "--", "l", NULL);
+	expect(0, "", "", NULL);
+	with_input("", A(NULL), "complete", "--", "help", "sandbox", "proo",
+	    NULL);
+	ck_assert(strncmp(out, "proof\t", 6) == 0);
+	with_input("", A(NULL), "complete", NULL);
+	ck_assert_ptr_nonnull(strstr(out, "sandbox\t\n"));
+	ck_assert_ptr_null(strstr(out, "complete"));
+}
+END_TEST
+
+/* What was meant is asked, where anything is near to it. */
+START_TEST(misspelt)
+{
+	static const struct { const char *a, *b, *want; }	t[] = {
+		{ "sandbox", "lst", "\"sandbox lst\"; did you mean workbox "
+		    "sandbox list?\n" },
+		{ "sandbxo", "list", "\"sandbxo list\"; did you mean workbox "
+		    "sandbox list?\n" },
+		{ "sandbx", NULL, "\"sandbx\"; did you mean workbox "
+		    "sandbox?\n" },
+		{ "create", NULL, "\"create\"; did you mean workbox sandbox "
+		    "create?\n" },
+		{ "evnets", "tail", "\"evnets tail\"; did you mean workbox "
+		    "events tail?\n" },
+		{ "frobnicate", NULL, "\"frobnicate\"; try workbox --help\n" },
+		{ "sandbox", "--json", "expected a command of sandbox before "
+		    "--json; try workbox sandbox --help\n" },
+	};
+	size_t							i;
+
+	for (i = 0; i < sizeof t / sizeof t[0]; i++) {
+		with_input("", A(NULL), t[i].a, t[i].b, NULL);
+		expect(125, "", t[i].want, NULL);
+	}
+	with_input("", A(NULL), "sandbox", "create", "--memroy", "1G", NULL);
+	expect(125, "", "unknown option --memroy; did you mean --memory?\n",
+	    NULL);
+	with_input("", A(NULL), "sandbox", "create", "-name", "x", NULL);
+	expect(125, "", "unknown option -name; did you mean --name?\n", NULL);
+	with_input("", A(NULL), "sandbox", "list", "--format", "xml", NULL);
+	expect(125, "", "--format: expected table or json, not \"xml\"\n",
+	    NULL);
+}
+END_TEST
+
 /* ---- parts ------------------------------------------------------------- */
 
 START_TEST(numbers)
@@ -608,6 +1019,15 @@ main(void)
 	tcase_add_test(tc, paths);
 	tcase_add_test(tc, waits);
 	tcase_add_test(tc, records);
+	tcase_add_test(tc, rm_all);
+	tcase_add_test(tc, rm_asks);
+	tcase_add_test(tc, colours);
+	tcase_add_test(tc, hostile_text);
+	tcase_add_test(tc, client_files);
+	tcase_add_test(tc, client_files_refused);
+	tcase_add_test(tc, completes);
+	tcase_add_test(tc, completes_words);
+	tcase_add_test(tc, misspelt);
 	tcase_add_test(tc, numbers);
 	tcase_add_test(tc, times);
 	suite_add_tcase(s, tc);
@@ -615,7 +1035,7 @@ main(void)
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);
-	(void)!system("rm -f in out err asked");
+	(void)!system("rm -rf in out err asked conf");
 	(void)rmdir(dir);
 	return failed != 0;
 }
