@@ -32,7 +32,10 @@ pkg_new= users_new=
 dirs() {
 	for d in "$prefix" "$prefix/bin" "$prefix/libexec" "$prefix/libexec/workbox" \
 	    "$prefix/share" "$prefix/share/man" "$prefix/share/man/man1" \
-	    "$prefix/share/man/man5" "$prefix/share/man/man7" "$prefix/share/man/man8"; do
+	    "$prefix/share/man/man5" "$prefix/share/man/man7" "$prefix/share/man/man8" \
+	    "$prefix/share/bash-completion" "$prefix/share/bash-completion/completions" \
+	    "$prefix/share/zsh" "$prefix/share/zsh/site-functions" \
+	    "$prefix/share/fish" "$prefix/share/fish/vendor_completions.d"; do
 		[ -d "$d" ] || echo "$d"
 	done
 }

@@ -17,7 +17,10 @@ WB_CGROUP=wb-regress-$$
 WB_UIDS=1342111744
 serve_pid= watch_pid=
 passed=0 failed=0 skipped=0
-export WB_PREFIX WB_BIN WB_STATE WB_CGROUP
+# nobody's client file but the test's
+XDG_CONFIG_HOME=$work/config
+unset WORKBOX_CA
+export WB_PREFIX WB_BIN WB_STATE WB_CGROUP XDG_CONFIG_HOME
 
 [ "$(id -u)" = 0 ] || { echo "skip: needs root"; exit 77; }
 [ -x "$WB_BIN" ] || { echo "skip: $WB_BIN is not there"; exit 77; }
