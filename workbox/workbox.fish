@@ -3,12 +3,19 @@
 function __workbox_complete
     set -l before (commandline -opc)
     set -l word (commandline -ct)
+    # `--name=' in front of a value stays in front of what is completed
+    set -l lead (string match -r '^--[a-z-]+=' -- "$word")
+    set -l value (string replace -r '^--[a-z-]+=' '' -- "$word")
     for line in (command $before[1] complete -- $before[2..-1] "$word" 2>/dev/null)
         switch $line
             case ':files'
-                __fish_complete_path (string replace -r '^--[a-z-]+=' '' -- "$word")
+                for path in (__fish_complete_path "$value")
+                    echo "$lead$path"
+                end
             case ':dirs'
-                __fish_complete_directories (string replace -r '^--[a-z-]+=' '' -- "$word")
+                for path in (__fish_complete_directories "$value")
+                    echo "$lead$path"
+                end
             case '*'
                 echo $line
         end
