@@ -75,7 +75,8 @@ max-boxes = 60
 END
 WORKBOX_TOKEN=$(new_token)
 WORKBOX_SERVER=http://127.0.0.1:$port
-export WORKBOX_TOKEN WORKBOX_SERVER
+XDG_CONFIG_HOME=$work		# nobody's client file
+export WORKBOX_TOKEN WORKBOX_SERVER XDG_CONFIG_HOME
 : >"$work/serve.log"
 printf '\n$ %s\n' "workbox serve --config $work/workbox.conf &"
 start_serve "$wb" --config "$work/workbox.conf"

@@ -322,10 +322,15 @@ args_scan(const struct cmd *cmd, int argc, char **argv, struct args *a)
 		}
 		(void)take(a, o, val == NULL ? "" : val);	/* or not */
 	}
-	if (i < argc) {
-		a->command = argv + i + 1;
-		a->ncommand = argc - i - 1;
-	}
+	if (i == argc)
+		return NULL;
+	if (!(cmd->flags & CMD_EXEC))
+		while (++i < argc)
+			a->operand[a->noperand++] = argv[i];
+	else
+		i++;
+	a->command = argv + i;
+	a->ncommand = argc - i;
 	return NULL;
 }
 

@@ -73,6 +73,14 @@ put_choices(const struct at *at, const char *spec)
 
 /* ---- names ------------------------------------------------------------- */
 
+/* What is no name may be an option: "--yes" is more than a word, too. */
+static void
+put_name(const struct at *at, const char *name, const char *doc)
+{
+	if (args_ref_ok(name))
+		put(at, name, doc);
+}
+
 static void
 put_items(const struct at *at, char *path /* freed */, const char *key,
     const char *doc)
@@ -86,7 +94,7 @@ put_items(const struct at *at, char *path /* freed */, const char *key,
 		return;
 	for (i = 0; i < json_array_size(items); i++) {
 		item = json_array_get(items, i);
-		put(at, json_str(item, key), json_str(item, doc));
+		put_name(at, json_str(item, key), json_str(item, doc));
 	}
 	json_decref(items);
 }
@@ -115,7 +123,7 @@ put_sessions(const struct at *at)
 	for (i = 0; i < json_array_size(items); i++) {
 		item = json_array_get(items, i);
 		name = json_str(item, "name");
-		put(at, *name != '\0' ? name : json_str(item, "sessionId"),
+		put_name(at, *name != '\0' ? name : json_str(item, "sessionId"),
 		    json_str(item, "state"));
 	}
 	json_decref(items);
@@ -137,8 +145,8 @@ put_rootfs(const struct at *at)
 	if ((d = opendir(dir)) == NULL)
 		return;
 	while ((e = readdir(d)) != NULL)
-		if (e->d_name[0] != '.' && strcmp(e->d_name, "default") != 0)
-			put(at, e->d_name, "root file system");
+		if (strcmp(e->d_name, "default") != 0)
+			put_name(at, e->d_name, "root file system");
 	(void)closedir(d);
 #else
 	(void)at;	/* a server far away does not say which it has */

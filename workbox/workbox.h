@@ -95,6 +95,7 @@ int		 args_parse(const struct cmd *, int argc, char **argv,
 /*
  * The same of words that may be wrong or not all there yet: takes what it
  * can, silent on stdout.  The option whose argument would come next, or NULL.
+ * command is NULL as long as there is no `--'.
  */
 const struct opt *args_scan(const struct cmd *, int argc, char **argv,
 		    struct args *ret);

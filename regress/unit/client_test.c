@@ -848,7 +848,7 @@ START_TEST(completes)
 	static const char	nasty[] = JSON("200", "{\"items\":[{\"name\":"
 	    "\"good\",\"state\":\"RE\\u001bADY\"},{\"name\":\"$(id)\"},"
 	    "{\"name\":\"a b\"},{\"name\":\"\\u001b\"},{\"name\":\"x;y\"},"
-	    "{\"name\":\"\"}],\"nextCursor\":null}");
+	    "{\"name\":\"--yes\"},{\"name\":\"\"}],\"nextCursor\":null}");
 
 	/* Names that are more than a word to a shell are left out. */
 	with_input("", A(nasty), "complete", "--", "sandbox", "rm", "", NULL);
@@ -859,6 +859,12 @@ START_TEST(completes)
 	    "b", "", NULL);
 	expect(0, "n1\tended\n" SID "\t\n", "",
 	    "GET /v1/sandboxes/b/sessions ");
+	with_input("", A(nasty), "complete", "--", "sandbox", "wait", "--",
+	    "-", NULL);
+	expect(0, "", "", "GET /v1/sandboxes ");
+	with_input("", A(nasty), "complete", "--", "sandbox", "wait", "--",
+	    "b", "", NULL);
+	expect(0, NULL, "", "GET /v1/sandboxes/b/sessions ");
 	/* The server that the line names is asked, not another. */
 	with_input("", A(nasty), "complete", "--", "sandbox", "rm",
 	    "--server", "unix:/nonexistent", "", NULL);
