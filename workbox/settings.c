@@ -79,42 +79,42 @@ find_key(const struct line *l, const char *word)
 	return bad(l, "there is no key \"%s\"%s", word, hint);
 }
 
-/* What stands behind the `=': *ret points into it, unquoted. */
-static int
-value(const struct line *l, const char *key, char *s, char **ret)
+/* What stands behind the `=', unquoted where it is, or NULL: told. */
+static char *
+value(const struct line *l, const char *key, char *s)
 {
-	char	*end, quote = *s;
+	const char	*why = NULL;
+	char		*end, quote = *s;
 
 	if (quote == '"' || quote == '\'') {
 		if ((end = strchr(++s, quote)) == NULL)
-			return bad(l, "%s: expected a %c at the end", key,
-			    quote);
-		*end++ = '\0';
+			why = "the same quote at the end";
+		end = end == NULL ? s + strlen(s) : end + 1;
+		if (why == NULL)
+			end[-1] = '\0';
 		/* workbox.conf(5) would see an escape, and a variable */
-		if (quote == '"' && strchr(s, '\\') != NULL)
-			return bad(l, "%s: expected no \\ between double "
-			    "quotes", key);
-		if (quote == '"' && strstr(s, "${") != NULL)
-			return bad(l, "%s: expected no ${ between double "
-			    "quotes", key);
+		if (why == NULL && quote == '"' && strchr(s, '\\') != NULL)
+			why = "no \\ between double quotes";
+		if (why == NULL && quote == '"' && strstr(s, "${") != NULL)
+			why = "no ${ between double quotes";
 	} else {
 		end = s + strcspn(s, " \t#\"'");
 		if (*end == '"' || *end == '\'')
-			return bad(l, "%s: expected quotes around the whole "
-			    "value", key);
+			why = "quotes around the whole value";
 		if (*end == '#')
 			end[1] = '\0';	/* the rest says nothing */
 		if (*end != '\0')
 			*end++ = '\0';
 	}
 	end += strspn(end, " \t");
-	if (*end != '\0' && *end != '#')
-		return bad(l, "%s: expected one value, between quotes where "
-		    "it has blanks", key);
-	if (*s == '\0')
-		return bad(l, "%s: expected a value", key);
-	*ret = s;
-	return 0;
+	if (why == NULL && *end != '\0' && *end != '#')
+		why = "one value, between quotes where it has blanks";
+	if (why == NULL && *s == '\0')
+		why = "a value";
+	if (why == NULL)
+		return s;
+	(void)bad(l, "%s: expected %s", key, why);
+	return NULL;
 }
 
 /* The value in its final form, or NULL: told. */
@@ -166,7 +166,7 @@ take_line(const struct line *l, char *s, const char *home,
 	for (i = strlen(key); i > 0 && strchr(" \t", key[i - 1]) != NULL; i--)
 		key[i - 1] = '\0';
 	if ((k = find_key(l, key)) == -1 ||
-	    value(l, key, eq + strspn(eq, " \t"), &val) == -1)
+	    (val = value(l, key, eq + strspn(eq, " \t"))) == NULL)
 		return -1;
 	if (ret->key[k].val != NULL)
 		return bad(l, "%s is given twice, first in line %d", key,

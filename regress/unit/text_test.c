@@ -274,7 +274,8 @@ START_TEST(settings_refused)
 	    "quotes where it has blanks");
 	refused("server = \"a\" b\n", "f:1: server: expected one value, "
 	    "between quotes where it has blanks");
-	refused("server = \"a\n", "f:1: server: expected a \" at the end");
+	refused("server = \"a\n", "f:1: server: expected the same quote at "
+	    "the end");
 	refused("server = a\"b\"\n", "f:1: server: expected quotes around the "
 	    "whole value");
 	refused("ca = \"/a\\\"b\"\n", "f:1: ca: expected no \\ between double "
