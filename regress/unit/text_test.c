@@ -197,8 +197,8 @@ END_TEST
 
 START_TEST(json)
 {
-	static const char	in[] = "{\"k\":\"\xc3\xa4 \\u001b \x7f \xc2\x9b "
-	    "\xe2\x80\xae \xf3\xa0\x81\x81\",\"n\":1}";
+	static const char	in[] = "{\"k\":\"\xc3\xa4 \\u001b \x7f "
+	    "\xc2\x9b \xe2\x80\xae \xf3\xa0\x81\x81\",\"n\":1}";
 	json_t			*j = json_loads(in, 0, NULL), *again;
 	char			 got[512];
 	FILE			*f = freopen("text_test.out", "w+", stdout);
