@@ -1,7 +1,8 @@
 /*
  * mkfilter: the system-call filters, as C source.
  *
- *	mkfilter [--arch NAME] box | privd | apid | stored | netd | netd_maker
+ *	mkfilter [--arch NAME] box | privd | apid | stored | netd | netd_maker |
+ *	    room
  *
  * Runs where this is built and is not installed, so that nothing installed
  * links libseccomp.  NAME is the architecture of what will run, as
@@ -96,6 +97,10 @@ static const struct row	netd_maker_calls[] = {
 #include "common/calls.def"
 #include "netd/maker_calls.def"
 };
+static const struct row	room_calls[] = {
+#include "common/calls.def"
+#include "workbox/calls.def"
+};
 
 static const struct program {
 	const char		*of, *name;
@@ -112,6 +117,7 @@ static const struct program {
 	PROGRAM("stored", stored_calls, SCMP_ACT_KILL_PROCESS),
 	PROGRAM("netd", netd_calls, SCMP_ACT_KILL_PROCESS),
 	PROGRAM("netd_maker", netd_maker_calls, SCMP_ACT_KILL_PROCESS),
+	PROGRAM("room", room_calls, SCMP_ACT_KILL_PROCESS),
 };
 
 #define MOST	4096

@@ -118,7 +118,7 @@ box_init(const struct server_conf *conf)
 		return box_fail("open %s", conf->state_dir);
 	if ((sandboxes = own_dir(state, "sandboxes", 0700)) == -1)
 		return box_fail("open %s/sandboxes", conf->state_dir);
-	if ((rootfs = own_dir(state, "rootfs", 0755)) == -1)
+	if ((rootfs = own_dir(state, "rootfs", 0700)) == -1)
 		return box_fail("open %s/rootfs", conf->state_dir);
 	uid_base = conf->uid_base;
 	slots = conf->max_boxes;

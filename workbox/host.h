@@ -95,6 +95,14 @@ int	state_take(const char *dir, int *ret_fd);
 /* A part of the state directory.  A descriptor or -1. */
 int	state_dir(const struct conf *, const char *part);
 
+/* ---- rootfs.c ---------------------------------------------------------- */
+
+/*
+ * STATE/rootfs, made where it is missing, root's alone from then on; what
+ * interrupted builds and imports left in it is removed.  0, or fail()'s code.
+ */
+int	rootfs_take(int state, int *ret_fd);
+
 /* ---- runtime.c --------------------------------------------------------- */
 
 /* 0: whole; -1: what is wrong stands in why. */

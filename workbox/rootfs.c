@@ -1,9 +1,17 @@
 /*
  * rootfs: root file systems under the state directory: build, list, default,
- * rm.  A root file system is a directory STATE/rootfs/NAME, whole or not
- * there; `default' is a link to one of them.
+ * rm; rootfs_import.c and rootfs_info.c have the other commands.
+ *
+ * A root file system is a directory STATE/rootfs/NAME, whole or not there;
+ * `default' is a link to one of them.  It is made in a directory of another
+ * name, which its maker holds a lock on, and renamed.  What it was made from
+ * is an attribute of it: there and gone with it, and unseen in sandboxes.
+ *
+ * STATE/rootfs is root's alone: what lies there has setuid bits, and files of
+ * uids that are others' on the host.
  */
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -74,9 +82,11 @@ const struct cmd cmd_rootfs_rm = {
 };
 
 #define DEFAULT		"default"
+#define ORIGIN		"trusted.workbox.origin"
+#define ORIGIN_MAX	2048
 
-static int
-check_name(const char *name)
+int
+rootfs_name(const char *name)
 {
 	size_t	len = strlen(name);
 
@@ -121,51 +131,136 @@ set_default(int dir, const char *name)
 	return 0;
 }
 
-/* ---- build ------------------------------------------------------------- */
+int
+rootfs_take(int state, int *ret_fd)
+{
+	auto_close int	fd = -1;
+
+	if (mkdirat(state, "rootfs", 0700) == -1 && errno != EEXIST)
+		return fail_errno("make rootfs");
+	fd = openat(state, "rootfs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+	if (fd == -1 || fchmod(fd, 0700) == -1)
+		return fail_errno("rootfs of the state directory");
+	tree_sweep(fd);
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+int
+rootfs_open(const struct conf *c, int *ret_fd)
+{
+	*ret_fd = state_dir(c, "rootfs");
+	/* who may only look removes nothing */
+	if (*ret_fd != -1 && geteuid() == 0)
+		tree_sweep(*ret_fd);
+	return *ret_fd == -1 ? -1 : 0;
+}
+
+int
+rootfs_open_one(const struct conf *c, const char *name, int *ret_dir)
+{
+	if (rootfs_open(c, ret_dir) == -1)
+		return fail_errno("%s/rootfs", c->state_dir);
+	if (!is_there(*ret_dir, name))
+		return fail("there is no root file system %s", name);
+	return 0;
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+int
+rootfs_begin(const struct args *a, struct conf *c, const char *name,
+    struct making *m)
+{
+	auto_close int	state = -1;
+	int		rc;
+
+	m->dir = m->build = m->root = -1;
+	if ((rc = rootfs_name(name)) != 0 || (rc = config_load(a, c)) != 0)
+		return rc;
+	if (geteuid() != 0)
+		return fail("expected to be run as root");
+	if ((rc = state_take(c->state_dir, &state)) != 0 ||
+	    (rc = rootfs_take(state, &m->dir)) != 0)
+		return rc;
+	if (is_there(m->dir, name))
+		return rootfs_end(c, name, m, NULL, fail("there is a root "
+		    "file system %s already", name));
+	if ((m->build = tree_begin(m->dir, m->tmp)) == -1)
+		return rootfs_end(c, name, m, NULL, fail_errno("%s/rootfs",
+		    c->state_dir));
+	if (tree_dir(m->build, "root", 0755) == -1 ||
+	    (m->root = openat(m->build, "root", O_RDONLY | O_DIRECTORY |
+	    O_NOFOLLOW | O_CLOEXEC)) == -1)
+		return rootfs_end(c, name, m, NULL, fail_errno("%s/rootfs/%s",
+		    c->state_dir, m->tmp));
+	return 0;
+}
 
 static int
-finish(int dir, int build, const char *name)
+put_origin(const struct making *m, json_t *origin)
+{
+	auto_free char	*text = NULL;
+	char		 when[25];
+
+	time_rfc3339(now_ms(), when);
+	(void)json_object_set_new(origin, "at", json_string(when));
+	(void)json_object_set_new(origin, "workbox",
+	    json_string(PACKAGE_VERSION));
+	text = json_dumps(origin, JSON_COMPACT);
+	if (text == NULL || strlen(text) > ORIGIN_MAX)
+		return fail("what it was made from does not fit");
+	return fsetxattr(m->root, ORIGIN, text, strlen(text), 0) == 0 ? 0 :
+	    fail_errno("keep what it was made from");
+}
+
+/* All of it on the disk, then in place. */
+static int
+finish(const struct making *m, const char *name, json_t *origin)
 {
 	char	was[64];
 	int	rc;
 
-	if (renameat2(build, "root", dir, name, RENAME_NOREPLACE) == -1)
-		return fail_errno("put %s into place", name);
-	(void)fsync(dir);	/* what is lost in a crash is built again */
-	read_default(dir, was);
-	if (*was == '\0' && (rc = set_default(dir, name)) != 0)
+	if ((rc = put_origin(m, origin)) != 0)
 		return rc;
-	printf("root file system %s built%s\n", name, *was == '\0' ?
+	if (syncfs(m->root) == -1)
+		return fail_errno("write %s to the disk", name);
+	if (renameat2(m->build, "root", m->dir, name, RENAME_NOREPLACE) == -1)
+		return fail_errno("put %s into place", name);
+	(void)fsync(m->dir);	/* what is lost in a crash is made again */
+	read_default(m->dir, was);
+	if (*was == '\0' && (rc = set_default(m->dir, name)) != 0)
+		return rc;
+	printf("root file system %s %s%s\n", name, json_object_get(origin,
+	    "kind") != NULL ? "built" : "imported", *was == '\0' ?
 	    ", the default" : "");
 	return 0;
 }
 
-/* The build's directory: the tree in root, what passes in tmp. */
-static int
-build_in(const struct args *a, const struct conf *c, int build,
-    const char *tmp, int debian)
+int
+rootfs_end(const struct conf *c, const char *name, struct making *m,
+    json_t *origin, int rc)
 {
-	auto_close int	root = -1;
-
-	if (fchmod(build, 0755) == -1 || tree_dir(build, "root", 0755) == -1 ||
-	    tree_dir(build, "tmp", 01777) == -1)
-		return fail_errno("%s/rootfs/%s", c->state_dir, tmp);
-	root = openat(build, "root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-	    O_CLOEXEC);
-	if (root == -1)
-		return fail_errno("%s/rootfs/%s", c->state_dir, tmp);
-	return debian ? rootfs_debian(a, c, root, tmp, build) :
-	    rootfs_minimal(a, root);
+	if (rc == 0)
+		rc = finish(m, name, origin);
+	json_decref(origin);
+	if (m->build != -1 && tree_remove(m->dir, m->tmp) == -1)
+		(void)fail_errno("remove %s/rootfs/%s", c->state_dir, m->tmp);
+	fd_close(&m->root);
+	fd_close(&m->build);
+	fd_close(&m->dir);
+	return rc;
 }
 
 static int
 build_main(const struct args *a)
 {
 	static struct conf	 c;
+	struct making		 m;
 	const char		*kind = a->operand[0];
 	const char		*name = args_get(a, "name");
-	auto_close int		 state = -1, dir = -1, fd = -1;
-	char			 tmp[24];
+	json_t			*origin;
 	int			 rc, debian = strcmp(kind, "debian") == 0;
 
 	if (!debian && strcmp(kind, "minimal") != 0)
@@ -173,26 +268,21 @@ build_main(const struct args *a)
 		    kind);
 	if (name == NULL)
 		name = kind;
-	if ((rc = check_name(name)) != 0 || (rc = config_load(a, &c)) != 0)
+	if ((rc = rootfs_begin(a, &c, name, &m)) != 0)
 		return rc;
-	if (geteuid() != 0)
-		return fail("expected to be run as root");
-	if ((rc = state_take(c.state_dir, &state)) != 0)
-		return rc;
-	if ((tree_dir(state, "rootfs", 0755) == -1 && errno != EEXIST) ||
-	    (dir = state_dir(&c, "rootfs")) == -1)
-		return fail_errno("%s/rootfs", c.state_dir);
-	tree_sweep(dir);
-	if (is_there(dir, name))
-		return fail("there is a root file system %s already", name);
-	if ((fd = tree_begin(dir, tmp)) == -1)
-		return fail_errno("%s/rootfs", c.state_dir);
-	rc = build_in(a, &c, fd, tmp, debian);
-	if (rc == 0)
-		rc = finish(dir, fd, name);
-	if (tree_remove(dir, tmp) == -1)
-		(void)fail_errno("remove %s/rootfs/%s", c.state_dir, tmp);
-	return rc;
+	origin = json_pack("{s:s}", "kind", kind);
+	rc = debian ? rootfs_debian(a, &c, &m, origin) :
+	    rootfs_minimal(a, m.root);
+	return rootfs_end(&c, name, &m, origin, rc);
+}
+
+json_t *
+rootfs_origin(int root)
+{
+	char	text[ORIGIN_MAX];
+	ssize_t	n = fgetxattr(root, ORIGIN, text, sizeof text);
+
+	return n <= 0 ? NULL : json_loadb(text, (size_t)n, 0, NULL);
 }
 
 /* ---- list, default ----------------------------------------------------- */
@@ -224,12 +314,13 @@ system_name(int dir, const char *name, char *ret, size_t size)
 	(void)str_copy(ret, p, size);
 }
 
-static json_t *
-describe(int dir, const char *name, const char *dflt)
+json_t *
+rootfs_describe(int dir, const char *name)
 {
 	struct stat	st;
-	char		sys[128], when[25];
+	char		sys[128], when[25], dflt[64];
 
+	read_default(dir, dflt);
 	if (*name == '.' || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) ==
 	    -1 || !S_ISDIR(st.st_mode))
 		return NULL;
@@ -253,15 +344,13 @@ collect(int dir)
 	auto_free json_t	**v = NULL;
 	json_t			*all = json_array(), *one;
 	const struct dirent	*e;
-	char			 dflt[64];
 	DIR			*d;
 	size_t			 i, n = 0;
 
 	if (dir == -1 || (d = fdopendir(dup(dir))) == NULL)
 		return all;
-	read_default(dir, dflt);
 	while ((e = readdir(d)) != NULL)
-		if ((one = describe(dir, e->d_name, dflt)) != NULL) {
+		if ((one = rootfs_describe(dir, e->d_name)) != NULL) {
 			v = xreallocarray(v, n + 1, sizeof(json_t *));
 			v[n++] = one;
 		}
@@ -305,7 +394,7 @@ list_main(const struct args *a)
 	if ((rc = config_load(a, &c)) != 0)
 		return rc;
 	/* A state directory without any has none; a wrong name is a fault. */
-	if ((dir = state_dir(&c, "rootfs")) == -1 &&
+	if (rootfs_open(&c, &dir) == -1 &&
 	    (errno != ENOENT || access(c.state_dir, F_OK) == -1))
 		return fail_errno("state directory %s", c.state_dir);
 	items = collect(dir);
@@ -326,50 +415,85 @@ default_main(const struct args *a)
 	const char		*name = a->operand[0];
 	int			 rc;
 
-	if ((rc = check_name(name)) != 0 || (rc = config_load(a, &c)) != 0)
+	if ((rc = rootfs_name(name)) != 0 || (rc = config_load(a, &c)) != 0 ||
+	    (rc = rootfs_open_one(&c, name, &dir)) != 0)
 		return rc;
-	if ((dir = state_dir(&c, "rootfs")) == -1)
-		return fail_errno("%s/rootfs", c.state_dir);
-	if (!is_there(dir, name))
-		return fail("there is no root file system %s", name);
 	return set_default(dir, name);
 }
 
 /* ---- rm ---------------------------------------------------------------- */
 
-/*
- * The name of a box that was made from this root file system, by the
- * specification that privd keeps.  1: in ret; 0: none; -1: errno.
- */
+/* Whose specification this is, if it names rootfs; -1: it cannot be read. */
 static int
-user_of(const struct conf *c, const char *rootfs, char ret[64])
+user_in(const char *path, const char *rootfs, json_t *ret)
+{
+	auto_free char	*text = NULL;
+	struct row_spec	 spec;
+	size_t		 len;
+
+	if ((text = text_file(path, WIRE_MAX, &len)) == NULL)
+		/* one that is just being made or removed has none */
+		return errno == ENOENT || errno == ENOTDIR ? 0 :
+		    fail_errno("%s", path);
+	if (wire_decode(&wire_row_spec, (const uint8_t *)text, len, &spec) !=
+	    0)
+		return fail("%s: expected the specification of a sandbox",
+		    path);
+	if (strcmp(spec.rootfs, rootfs) == 0)
+		(void)json_array_append_new(ret, json_string(spec.name));
+	return 0;
+}
+
+int
+rootfs_users(const struct conf *c, const char *rootfs, json_t *ret)
 {
 	auto_close int		 dir = state_dir(c, "sandboxes");
 	const struct dirent	*e;
-	struct row_spec		 spec;
-	char			*path, *text;
-	size_t			 len;
+	char			*path;
 	DIR			*d;
-	int			 found = 0;
+	int			 rc = 0;
 
-	if (dir == -1)
-		return errno == ENOENT ? 0 : -1;
-	if ((d = fdopendir(dup(dir))) == NULL)
-		return -1;
-	while (!found && (e = readdir(d)) != NULL) {
+	if (dir == -1 || (d = fdopendir(dup(dir))) == NULL)
+		return errno == ENOENT ? 0 :
+		    fail_errno("%s/sandboxes", c->state_dir);
+	while (rc == 0 && (e = readdir(d)) != NULL) {
 		path = xasprintf("%s/sandboxes/%s/spec", c->state_dir,
 		    e->d_name);
-		text = text_file(path, WIRE_MAX, &len);
+		rc = user_in(path, rootfs, ret);
 		free(path);
-		found = text != NULL && wire_decode(&wire_row_spec,
-		    (const uint8_t *)text, len, &spec) == 0 &&
-		    strcmp(spec.rootfs, rootfs) == 0;
-		free(text);
 	}
-	if (found)
-		(void)str_copy(ret, spec.name, 64);
 	(void)closedir(d);
-	return found;
+	return rc;
+}
+
+static int
+unused(const struct conf *c, const char *name)
+{
+	json_t	*users = json_array();
+	int	 rc = rootfs_users(c, name, users);
+
+	if (rc == 0 && json_array_size(users) > 0)
+		rc = fail("sandbox %s uses root file system %s",
+		    json_string_value(json_array_get(users, 0)), name);
+	json_decref(users);
+	return rc;
+}
+
+/*
+ * Out of sight, so that no new sandbox finds it; one that has found it has
+ * written so by then.  An interrupted removal is swept later.
+ */
+static int
+hide(const struct conf *c, int dir, int build, const char *name)
+{
+	int	rc;
+
+	if (renameat(dir, name, build, name) == -1)
+		return fail_errno("remove %s", name);
+	if ((rc = unused(c, name)) != 0 && renameat2(build, name, dir, name,
+	    RENAME_NOREPLACE) == -1)
+		return fail_errno("put %s back", name);
+	return rc;
 }
 
 static int
@@ -379,31 +503,23 @@ rm_main(const struct args *a)
 	auto_close int		 dir = -1, fd = -1;
 	auto_free char		*given = args_host(a);
 	const char		*name = a->operand[0];
-	char			 tmp[24], other[64];
+	char			 tmp[24], was[64];
 	int			 rc;
 
-	if ((rc = check_name(name)) != 0 || (rc = config_load(a, &c)) != 0)
+	if ((rc = rootfs_name(name)) != 0 || (rc = config_load(a, &c)) != 0 ||
+	    (rc = rootfs_open_one(&c, name, &dir)) != 0 ||
+	    (rc = unused(&c, name)) != 0)
 		return rc;
-	if ((dir = state_dir(&c, "rootfs")) == -1)
-		return fail_errno("%s/rootfs", c.state_dir);
-	tree_sweep(dir);
-	if (!is_there(dir, name))
-		return fail("there is no root file system %s", name);
-	if ((rc = user_of(&c, name, other)) == -1)
-		return fail_errno("%s/sandboxes", c.state_dir);
-	if (rc == 1)
-		return fail("sandbox %s uses root file system %s", other,
-		    name);
-	/* Out of sight first: an interrupted removal is swept later. */
-	if ((fd = tree_begin(dir, tmp)) == -1 || renameat(dir, name, fd,
-	    name) == -1)
+	if ((fd = tree_begin(dir, tmp)) == -1)
 		return fail_errno("remove %s", name);
-	read_default(dir, other);
-	if (strcmp(other, name) == 0 && unlinkat(dir, DEFAULT, 0) == 0)
-		note("there is no default any more: workbox rootfs default "
-		    "NAME%s sets one, and so does the next build",
-		    given);
+	if ((rc = hide(&c, dir, fd, name)) == 0) {
+		read_default(dir, was);
+		if (strcmp(was, name) == 0 && unlinkat(dir, DEFAULT, 0) == 0)
+			note("there is no default any more: workbox rootfs "
+			    "default NAME%s sets one, and so does the next "
+			    "build or import", given);
+	}
 	if (tree_remove(dir, tmp) == -1)
 		return fail_errno("remove %s", name);
-	return 0;
+	return rc;
 }

@@ -310,14 +310,17 @@ host_suite(void)
 
 /*
  * In the child, which is pid 1 of a pid namespace: whatever ends it ends all
- * that it has started, and its mounts with them.  It holds the lock.
+ * that it has started, and its mounts with them.  It holds the lock.  It sees
+ * the build's directory in the place of the one around it, which is root's
+ * alone: apt fetches as another user.
  */
 static void
-become_mmdebstrap(char **argv, int lock)
+become_mmdebstrap(char **argv, const char *build, const char *at, int lock)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 ||
 	    unshare(CLONE_NEWNS) == -1 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1 ||
+	    mount(build, at, NULL, MS_BIND, NULL) == -1 ||
 	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 	    NULL) == -1 || fcntl(lock, F_SETFD, 0) == -1)
 		_exit(fail_errno("prepare mmdebstrap"));
@@ -327,7 +330,7 @@ become_mmdebstrap(char **argv, int lock)
 }
 
 static int
-run_mmdebstrap(char **argv, int lock)
+run_mmdebstrap(char **argv, const char *build, const char *at, int lock)
 {
 	struct sigaction	sa;
 	int			status;
@@ -341,7 +344,7 @@ run_mmdebstrap(char **argv, int lock)
 	if (unshare(CLONE_NEWPID) == -1 || (builder = fork()) == -1)
 		return fail_errno("run mmdebstrap");
 	if (builder == 0)
-		become_mmdebstrap(argv, lock);
+		become_mmdebstrap(argv, build, at, lock);
 	if (interrupted != 0)	/* before there was anything to be ended */
 		(void)kill(builder, SIGKILL);
 	while (waitpid(builder, &status, 0) == -1)
@@ -404,11 +407,21 @@ finish_debian(int fd)
 	return put_files(fd, common_files, N(common_files));
 }
 
-int
-rootfs_debian(const struct args *a, const struct conf *c, int fd,
-    const char *tmp, int lock)
+/* The build's directory: the tree in root, what passes in tmp. */
+static int
+make_room(const struct making *m)
 {
-	auto_free char	*build = NULL, *include = NULL, *tmpdir = NULL;
+	return fchmod(m->build, 0755) == -1 ||
+	    tree_dir(m->build, "tmp", 01777) == -1 ?
+	    fail_errno("make the build's directory") : 0;
+}
+
+int
+rootfs_debian(const struct args *a, const struct conf *c,
+    const struct making *m, json_t *origin)
+{
+	auto_free char	*at = NULL, *build = NULL, *include = NULL;
+	auto_free char	*tmpdir = NULL;
 	const char	*suite = args_get(a, "suite");
 	const char	*mirror = args_get(a, "mirror");
 	char		*argv[16];
@@ -422,10 +435,12 @@ rootfs_debian(const struct args *a, const struct conf *c, int fd,
 	if (mirror != NULL && *mirror == '-')
 		return fail("--mirror: expected a URL, not \"%s\"", mirror);
 	if ((rc = package_list(a, &include)) != 0 ||
-	    (rc = export_ca(a, &ca)) != 0)
+	    (rc = export_ca(a, &ca)) != 0 || (rc = make_room(m)) != 0)
 		return rc;
-	build = xasprintf("%s/rootfs/%s", c->state_dir, tmp);
-	tmpdir = xasprintf("%s/tmp", build);
+	(void)json_object_set_new(origin, "suite", json_string(suite));
+	at = xasprintf("%s/rootfs", c->state_dir);
+	build = xasprintf("%s/%s", at, m->tmp);
+	tmpdir = xasprintf("%s/tmp", at);
 	if (setenv("TMPDIR", tmpdir, 1) == -1)
 		return fail_errno("%s", tmpdir);
 	argv[n++] = xstrdup("mmdebstrap");
@@ -439,12 +454,12 @@ rootfs_debian(const struct args *a, const struct conf *c, int fd,
 	if (!isatty(STDERR_FILENO))
 		argv[n++] = xstrdup("--quiet");
 	argv[n++] = xstrdup(suite);
-	argv[n++] = xasprintf("%s/root", build);
+	argv[n++] = xasprintf("%s/root", at);
 	if (mirror != NULL)
 		argv[n++] = xstrdup(mirror);
 	argv[n] = NULL;
-	if ((rc = run_mmdebstrap(argv, lock)) == 0)
-		rc = finish_debian(fd);
+	if ((rc = run_mmdebstrap(argv, build, at, m->build)) == 0)
+		rc = finish_debian(m->root);
 	while (n > 0)
 		free(argv[--n]);
 	return rc;

@@ -211,7 +211,7 @@ static int
 take_state(const struct conf *c)
 {
 	const char	*dir = c->state_dir;
-	auto_close int	 state = -1;
+	auto_close int	 state = -1, rootfs = -1;
 	int		 rc;
 
 	/* none is made here: a path that was misspelled shall leave nothing */
@@ -223,7 +223,7 @@ take_state(const struct conf *c)
 		return fail_errno("runtime in %s (`workbox runtime install' "
 		    "puts it there)", dir);
 	if ((rc = make_dir(state, "sandboxes", 0700, 0, 0)) != 0 ||
-	    (rc = make_dir(state, "rootfs", 0755, 0, 0)) != 0 ||
+	    (rc = rootfs_take(state, &rootfs)) != 0 ||
 	    (rc = make_dir(state, "db", 0700, c->uid_stored,
 	    c->gid_stored)) != 0)
 		return rc;

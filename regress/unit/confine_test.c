@@ -37,6 +37,7 @@
 #include "netd_calls.h"
 #include "netd_maker_calls.h"
 #include "privd_calls.h"
+#include "room_calls.h"
 #include "stored_calls.h"
 #include "xmalloc.h"
 
@@ -105,6 +106,10 @@ static const struct row	netd_maker_rows[] = {
 #include "calls.def"
 #include "../../netd/maker_calls.def"
 };
+static const struct row	room_rows[] = {
+#include "calls.def"
+#include "../../workbox/calls.def"
+};
 
 static const struct table {
 	const char			*of, *name;
@@ -123,6 +128,7 @@ static const struct table {
 	TABLE("stored", stored_calls, KILL, stored_rows),
 	TABLE("netd", netd_calls, KILL, netd_rows),
 	TABLE("netd_maker", netd_maker_calls, KILL, netd_maker_rows),
+	TABLE("room", room_calls, KILL, room_rows),
 };
 
 static const struct target {
@@ -456,7 +462,8 @@ static const struct try {
 	{ "apid_calls", nr, a, b, c, want },				\
 	{ "stored_calls", nr, a, b, c, want },				\
 	{ "netd_calls", nr, a, b, c, want },				\
-	{ "netd_maker_calls", nr, a, b, c, want }
+	{ "netd_maker_calls", nr, a, b, c, want },			\
+	{ "room_calls", nr, a, b, c, want }
 	EACH_DAEMON(SYS_gettid, 0, 0, 0, DONE),
 	EACH_DAEMON(SYS_lseek, ~0UL, 0, 0, EBADF),
 	EACH_DAEMON(SYS_clone3, 0, 0, 0, ENOSYS),
@@ -489,6 +496,13 @@ static const struct try {
 	{ "netd_maker_calls", SYS_setns, ~0UL, CLONE_NEWNET, 0, EBADF },
 	{ "netd_maker_calls", SYS_setns, ~0UL, CLONE_NEWUSER, 0, KILLED },
 	{ "netd_maker_calls", SYS_setresuid, ~0UL, 0x10000, ~0UL, KILLED },
+	{ "room_calls", SYS_openat, ~0UL, 0, 0, EBADF },
+	{ "room_calls", SYS_fchown, ~0UL, 0, 0, EBADF },
+	{ "room_calls", SYS_unlinkat, ~0UL, 0, 0, KILLED },
+	{ "room_calls", SYS_renameat2, ~0UL, 0, 0, KILLED },
+	{ "room_calls", SYS_fchdir, ~0UL, 0, 0, KILLED },
+	{ "room_calls", SYS_open_by_handle_at, ~0UL, 0, 0, KILLED },
+	{ "room_calls", SYS_kill, NO_PID, SIGKILL, 0, KILLED },
 };
 
 static void

@@ -1,0 +1,100 @@
+/*
+ * room: where an archive that a stranger made becomes a directory tree.
+ *
+ * `rootfs import' runs this in a process of its own, behind a fence: what
+ * parses the archive holds two pipes and the tree, and nothing else.  The tree
+ * is nobody's yet, and thrown away unless all went well.
+ */
+#ifndef WORKBOX_ROOM_H
+#define WORKBOX_ROOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct room_limits {
+	uint64_t	bytes;		/* sum of the files' sizes */
+	uint64_t	entries;
+	uint64_t	floor;		/* bytes of the disk that stay free */
+};
+
+/* What is not taken over, counted. */
+enum room_left {
+	LEFT_DEVICE, LEFT_TRUSTED, LEFT_SECURITY, LEFT_ACL, LEFT_OTHER, LEFT_N
+};
+
+struct room_report {
+	uint64_t	entries, bytes;
+	uint64_t	left[LEFT_N];
+	uint32_t	ok;
+	char		why[1024];	/* unless ok; a stranger's words in it */
+};
+
+/*
+ * Fills the empty directory tree (may be O_PATH) with what in says, read to
+ * its end.  0, or -1 with ret->why and something in the tree.
+ */
+int	room_fill(int in, int tree, const struct room_limits *,
+	    struct room_report *ret);
+
+/* ---- room_fence.c ------------------------------------------------------ */
+
+/*
+ * In a process of its own, which ends here: enters the fence, fills tree from
+ * in and writes a struct room_report to out.
+ */
+void	room_run(int in, int out, int tree, const struct room_limits *)
+	    __attribute__((noreturn));
+
+/* ---- room_tree.c ------------------------------------------------------- */
+
+#define ROOM_NAME	4096		/* with its NUL */
+#define ROOM_DEPTH	128
+
+struct room_attr {
+	int64_t		mtime;		/* seconds; if has_mtime */
+	long		mtime_ns;
+	uint32_t	uid, gid;
+	uint32_t	mode;		/* 07777 */
+	uint8_t		has_mtime;
+};
+
+struct room_late {			/* what a directory gets in the end */
+	char			*name;	/* owned */
+	struct room_attr	 attr;
+};
+
+struct room_tree {
+	int			 root;	/* borrowed */
+	int			 dir;	/* owned; the directory last used, */
+	char			 dir_name[ROOM_NAME];	/* by this name */
+	struct room_late	*late;	/* owned */
+	size_t			 nlate, room;
+	const char		*why;	/* of the last -1; NULL: errno */
+};
+
+void	room_tree_init(struct room_tree *, int root);
+void	room_tree_free(struct room_tree *);
+/*
+ * The name of an entry without `.' and what is doubled; "" is the root
+ * itself.  NULL, or why it is refused.
+ */
+const char *room_name(const char *, char ret[ROOM_NAME]);
+/*
+ * Each makes what is not there yet, or fails; none follows a link, leaves
+ * the tree or crosses a mount.  Names are room_name()'s.  0 (a descriptor
+ * from room_tree_file) or -1 with why.
+ */
+int	room_tree_dir(struct room_tree *, const char *name,
+	    const struct room_attr *, int *ret_fd);
+int	room_tree_file(struct room_tree *, const char *name);
+int	room_tree_link(struct room_tree *, const char *name, const char *to,
+	    const struct room_attr *);
+int	room_tree_fifo(struct room_tree *, const char *name,
+	    const struct room_attr *);
+int	room_tree_hard(struct room_tree *, const char *name, const char *to);
+/* Owner, mode and time of an open file. */
+int	room_attr_set(int fd, const struct room_attr *);
+/* Directories get what they were given, and mount points are looked at. */
+int	room_tree_finish(struct room_tree *);
+
+#endif
