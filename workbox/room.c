@@ -415,10 +415,11 @@ entries(struct room *r)
 	    (rc == ARCHIVE_WARN && only_charset(r->tar)))
 		if (put_entry(r, e) == -1)
 			return -1;
+	if (rc != ARCHIVE_EOF && archive_format(r->tar) == 0)
+		return refuse(r, NULL, "expected a tar archive, plain or "
+		    "compressed by gzip, xz or zstd (%s)", why(r->tar));
 	if (rc != ARCHIVE_EOF)
-		return refuse(r, NULL, r->rep->entries == 0 ? "expected a tar "
-		    "archive, plain or compressed by gzip, xz or zstd (%s)" :
-		    "cannot be read: %s", why(r->tar));
+		return refuse(r, NULL, "cannot be read: %s", why(r->tar));
 	if (r->rep->entries == 0)
 		return refuse(r, NULL, "there is nothing in it");
 	return check_end(r);

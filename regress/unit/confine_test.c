@@ -496,7 +496,7 @@ static const struct try {
 	{ "netd_maker_calls", SYS_setns, ~0UL, CLONE_NEWNET, 0, EBADF },
 	{ "netd_maker_calls", SYS_setns, ~0UL, CLONE_NEWUSER, 0, KILLED },
 	{ "netd_maker_calls", SYS_setresuid, ~0UL, 0x10000, ~0UL, KILLED },
-	{ "room_calls", SYS_openat, ~0UL, 0, 0, EBADF },
+	{ "room_calls", SYS_openat, ~0UL, 0, 0, EFAULT },
 	{ "room_calls", SYS_fchown, ~0UL, 0, 0, EBADF },
 	{ "room_calls", SYS_unlinkat, ~0UL, 0, 0, KILLED },
 	{ "room_calls", SYS_renameat2, ~0UL, 0, 0, KILLED },
