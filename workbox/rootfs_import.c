@@ -19,7 +19,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "room.h"
@@ -80,7 +79,7 @@ static void
 hold_signals(sigset_t *ret_mask)
 {
 	static const int	all[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction	sa;
+	struct sigaction	sa, was;
 	sigset_t		set;
 	size_t			i;
 
@@ -89,7 +88,10 @@ hold_signals(sigset_t *ret_mask)
 	(void)sigemptyset(&set);
 	for (i = 0; i < sizeof all / sizeof all[0]; i++) {
 		(void)sigaddset(&set, all[i]);
-		(void)sigaction(all[i], &sa, NULL);
+		(void)sigaction(all[i], NULL, &was);
+		/* nohup(1) means it */
+		if (all[i] != SIGHUP || was.sa_handler != SIG_IGN)
+			(void)sigaction(all[i], &sa, NULL);
 	}
 	(void)sigprocmask(SIG_BLOCK, &set, ret_mask);
 	for (i = 0; i < sizeof all / sizeof all[0]; i++)
