@@ -490,7 +490,7 @@ END_TEST
 /* also where the link leads nowhere bad */
 START_TEST(through_link_within)
 {
-	entry('5', "d", NULL, 0755);
+	entry('5', "d/deep", NULL, 0755);
 	entry('2', "l", "d", 0777);
 	file("l/deep/f", "x");
 	end();
