@@ -247,6 +247,8 @@ rootfs_end(const struct conf *c, const char *name, struct making *m,
 	json_decref(origin);
 	if (m->build != -1 && tree_remove(m->dir, m->tmp) == -1)
 		(void)fail_errno("remove %s/rootfs/%s", c->state_dir, m->tmp);
+	else if (rc > EXIT_SIGNAL)
+		note("interrupted, nothing is left");
 	fd_close(&m->root);
 	fd_close(&m->build);
 	fd_close(&m->dir);

@@ -351,10 +351,8 @@ run_mmdebstrap(char **argv, const char *build, const char *at, int lock)
 		if (errno != EINTR)
 			return fail_errno("wait for mmdebstrap");
 	builder = 0;
-	if (interrupted != 0) {
-		note("interrupted, nothing is left");
+	if (interrupted != 0)
 		return EXIT_SIGNAL + interrupted;
-	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return fail("mmdebstrap failed");
 	return 0;

@@ -401,8 +401,6 @@ import_main(const struct args *a)
 	rc = rootfs_end(&c, name, &m, rc == 0 ? origin(&im) : NULL, rc);
 	if (rc == 0)
 		rootfs_warn(&c, name);
-	if (interrupted != 0 && rc == EXIT_SIGNAL + interrupted)
-		note("interrupted, nothing is left");
 	fd_close(&im.in);
 	return rc;
 }

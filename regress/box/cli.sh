@@ -210,7 +210,7 @@ wb rm --grace 0 third
 removed() { "$WB_BIN" rootfs rm second --state "$S" 2>"$work/rm"; }
 await removed && pass "rm of one that is not" || fail "rootfs rm" "$(cat "$work/rm")"
 is "no default is left" "$(readlink "$S/rootfs/default")" ''
-is "which is told, with what sets one" "$(cat "$work/rm")" "workbox rootfs rm: there is no default any more: workbox rootfs default NAME --state $S sets one, and so does the next build"
+is "which is told, with what sets one" "$(cat "$work/rm")" "workbox rootfs rm: there is no default any more: workbox rootfs default NAME --state $S sets one, and so does the next build or import"
 like "doctor's cure says where" "$("$WB_BIN" doctor --state "$S" --config "$work/workbox.conf")" "cure: workbox rootfs build minimal --config $work/workbox.conf --state $S, or workbox rootfs default NAME --config $work/workbox.conf --state $S"
 is "nothing half-built is left" "$(ls -A "$S/rootfs")" minimal
 for kind in minimal debian; do

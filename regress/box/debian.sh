@@ -15,7 +15,8 @@ tree=$WB_STATE/rootfs/debian
 if [ -n "${WB_DEBIAN-}" ]; then
 	cp -a "$WB_DEBIAN" "$tree"
 else
-	"$WB_BIN" rootfs build debian --state "$WB_STATE" --include $packages >"$work/build.log" 2>&1 ||
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/ca.key" -out "$work/ca.pem" -days 2 -subj '/CN=Workbox test' 2>/dev/null
+	"$WB_BIN" rootfs build debian --state "$WB_STATE" --include $packages --ca "$work/ca.pem" >"$work/build.log" 2>&1 ||
 	    { tail -n 5 "$work/build.log"; echo "skip: no Debian to be had (no package archive?)"; exit 77; }
 fi
 # packages for a box without network, as far as the tree lacks them
@@ -107,6 +108,28 @@ prog "sudo does not raise" "no new privileges" "su agent -c 'sudo -n true' 2>&1 
 prog "bubblewrap makes no namespaces" "not permitted" "bwrap --ro-bind / / true 2>&1 | grep -o 'not permitted'"
 prog "FUSE has no device" "absent" "test -e /dev/fuse && echo there || echo absent"
 prog "ping reaches the box itself" "1 received" "ping -c 1 127.0.0.1 | grep -o '1 received'"
+
+# ---- the certificates of --ca
+if [ -e "$work/ca.pem" ]; then
+	mkdir "$work/tls"
+	openssl req -newkey rsa:2048 -nodes -keyout "$work/tls/key" -out "$work/csr" -subj /CN=localhost 2>/dev/null
+	echo subjectAltName=DNS:localhost >"$work/ext"
+	openssl x509 -req -in "$work/csr" -CA "$work/ca.pem" -CAkey "$work/ca.key" -CAcreateserial -days 2 -extfile "$work/ext" -out "$work/tls/cert" 2>/dev/null
+	tar -C "$work/tls" -cf - . | long d -- tar -C /root -xf -
+	prog "--ca: python3 trusts what they have signed" "TLS hi" 'cat >t.py <<"E"
+import socket, ssl, threading
+c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); c.load_cert_chain("cert", "key")
+l = socket.create_server(("127.0.0.1", 0))
+def serve():
+    s = c.wrap_socket(l.accept()[0], server_side=True); s.sendall(b"hi"); s.close()
+threading.Thread(target=serve).start()
+s = ssl.create_default_context().wrap_socket(socket.create_connection(l.getsockname()), server_hostname="localhost")
+print("TLS", s.recv(9).decode())
+E
+python3 t.py'
+else
+	skip "--ca: built before"
+fi
 
 attack d fds
 alive "at the end" d

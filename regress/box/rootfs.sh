@@ -250,6 +250,49 @@ no "half a file" 125 rootfs import x "$work/cut.tar"
 like "is told" "$out" 'cut.tar: "random" cannot be read: '
 is "and leaves nothing" "$(have)" 'default minimal '
 
+# ---- a Debian that waits for its mirror
+cat >"$work/mute.py" <<'E'
+import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(64)
+print(s.getsockname()[1], flush=True)
+kept = []
+while True: kept.append(s.accept())
+E
+build() {
+	"$WB_BIN" rootfs build debian --name slow --suite bookworm --mirror "http://127.0.0.1:$mute/" --config "$work/workbox.conf" >"$work/slow.log" 2>&1 </dev/null &
+	importer=$!
+	await test -n "$(fetching)" || await fetches
+	room=$(pgrep -P $importer)
+}
+# apt's own, in the pid namespace of the build
+fetching() { for p in $(descendants $importer); do readlink "/proc/$p/exe"; done | grep apt/methods/http; }
+fetches() { [ -n "$(fetching)" ]; }
+if command -v mmdebstrap >/dev/null && command -v apt-get >/dev/null; then
+	mkfifo "$work/muting"
+	/usr/bin/python3 "$work/mute.py" >"$work/muting" &
+	mute_pid=$!
+	read -r mute <"$work/muting"
+	build
+	fetches && pass "a Debian is fetched" || fail "no fetch" "$(cat "$work/slow.log")"
+	kill -TERM $importer
+	wait $importer
+	is "SIGTERM: its code" $? 143
+	is "is told" "$(cat "$work/slow.log")" 'workbox rootfs build: interrupted, nothing is left'
+	gone && pass "all of it is gone" || fail "it runs on"
+	is "and nothing is left" "$(have)" 'default minimal '
+	build
+	kill -KILL $importer
+	wait $importer 2>/dev/null
+	await gone && pass "SIGKILL: all of it goes, too" || fail "it runs on"
+	swept() { rootfs list >/dev/null; [ "$(have)" = 'default minimal ' ]; }
+	await swept && pass "the next command leaves nothing" || fail "left" "$(have)"
+	is "nor a mount" "$(grep -c "$work" /proc/mounts)" 0
+	kill $mute_pid
+	wait $mute_pid 2>/dev/null
+else
+	skip "a Debian that is interrupted: no mmdebstrap or apt-get"
+fi
+
 # ---- a full disk
 mkdir "$work/small"
 if mount -t tmpfs -o size=4m,mode=755 wb-canary "$work/small"; then
