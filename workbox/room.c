@@ -1,10 +1,10 @@
 /*
  * room: reads an archive by libarchive and fills a tree with it.
  *
- * Two readers, one behind the other: the first takes a compression off, the
- * second reads tar from what comes out.  So how much comes out is seen here,
- * and that nothing but zeros follows the archive, and nothing at all what was
- * compressed.  The C locale is expected: names are bytes.
+ * Two readers, one behind the other: the first takes xz or zstd off (gzip is
+ * off by then: room_input.c), the second reads tar from what comes out.  So
+ * it is seen here that nothing but zeros follows the archive, and nothing at
+ * all what was compressed.  The C locale is expected: names are bytes.
  *
  * Whatever is not plain is refused, and the whole archive with it; what a
  * sandbox could not use anyway is left out and counted.
@@ -35,12 +35,11 @@ struct room {
 	struct room_report	*rep;		/* borrowed */
 	struct room_tree	 tree;
 	struct archive		*outer, *tar;	/* owned */
-	int			 in;		/* borrowed */
-	uint64_t		 taken;		/* bytes read from in */
+	struct room_input	 in;
+	uint64_t		 taken;		/* bytes that came from it */
 	uint64_t		 out, nonzero;	/* bytes uncompressed; up to
 						   the last that is not 0 */
 	uint64_t		 since;		/* bytes since the last look */
-	uint8_t			 buf[65536];
 };
 
 /* The first fault is told, with the entry that it is about; -1. */
@@ -75,17 +74,13 @@ static la_ssize_t
 on_read(struct archive *a, void *arg, const void **ret)
 {
 	struct room	*r = arg;
-	ssize_t		 n;
+	ssize_t		 n = room_input_read(&r->in, ret);
 
-	while ((n = read(r->in, r->buf, sizeof r->buf)) == -1 &&
-	    errno == EINTR)
-		;
 	if (n == -1) {
-		archive_set_error(a, errno, "read: %s", strerror(errno));
+		archive_set_error(a, EIO, "%s", r->in.why);
 		return -1;
 	}
 	r->taken += (uint64_t)n;
-	*ret = r->buf;
 	return n;
 }
 
@@ -139,16 +134,17 @@ open_outer(struct room *r)
 	struct archive_entry	*e;
 
 	/* ARCHIVE_WARN: by a program of the host's, which is not for this */
-	if (a == NULL || archive_read_support_filter_gzip(a) != ARCHIVE_OK ||
-	    archive_read_support_filter_xz(a) != ARCHIVE_OK ||
+	if (a == NULL || archive_read_support_filter_xz(a) != ARCHIVE_OK ||
 	    archive_read_support_filter_zstd(a) != ARCHIVE_OK ||
 	    archive_read_support_format_raw(a) != ARCHIVE_OK)
-		return refuse(r, NULL, "libarchive lacks gzip, xz or zstd");
+		return refuse(r, NULL, "libarchive lacks xz or zstd");
 	if (archive_read_open(a, r, NULL, on_read, NULL) != ARCHIVE_OK ||
 	    archive_read_next_header(a, &e) != ARCHIVE_OK)
-		return refuse(r, NULL, r->taken == 0 ? "there is nothing in "
-		    "it" : "cannot be read: %s", why(a));
-	if (archive_filter_count(a) > 2)
+		return r->taken == 0 && r->in.why == NULL ?
+		    refuse(r, NULL, "there is nothing in it") :
+		    refuse(r, NULL, "cannot be read: %s", why(a));
+	/* the last is the file itself; a bomb may be in any before */
+	if (archive_filter_count(a) + r->in.gzip > 2)
 		return refuse(r, NULL, "is compressed more than once");
 	return 0;
 }
@@ -161,7 +157,8 @@ open_tar(struct room *r)
 	if (a == NULL || archive_read_support_format_tar(a) != ARCHIVE_OK)
 		return refuse(r, NULL, "libarchive lacks tar");
 	if (archive_read_open(a, r, NULL, on_read_tar, NULL) != ARCHIVE_OK)
-		return refuse(r, NULL, "cannot be read: %s", why(a));
+		return refuse(r, NULL, "expected a tar archive, plain or "
+		    "compressed by gzip, xz or zstd (%s)", why(a));
 	return 0;
 }
 
@@ -184,7 +181,8 @@ check_end(struct room *r)
 	while (n == 0 && (n = on_read(r->outer, r, &p)) > 0)
 		n = 0;
 	if (n < 0)
-		return refuse(r, NULL, "cannot be read: %s", why(r->tar));
+		return refuse(r, NULL, "cannot be read: %s", r->in.why != NULL ?
+		    r->in.why : why(r->tar));
 	if (r->nonzero > (uint64_t)end ||
 	    (uint64_t)archive_filter_bytes(r->outer, -1) != r->taken)
 		return refuse(r, NULL, "has something after its end");
@@ -415,9 +413,6 @@ entries(struct room *r)
 	    (rc == ARCHIVE_WARN && only_charset(r->tar)))
 		if (put_entry(r, e) == -1)
 			return -1;
-	if (rc != ARCHIVE_EOF && archive_format(r->tar) == 0)
-		return refuse(r, NULL, "expected a tar archive, plain or "
-		    "compressed by gzip, xz or zstd (%s)", why(r->tar));
 	if (rc != ARCHIVE_EOF)
 		return refuse(r, NULL, "cannot be read: %s", why(r->tar));
 	if (r->rep->entries == 0)
@@ -435,7 +430,7 @@ room_fill(int in, int tree, const struct room_limits *most,
 	memset(ret, 0, sizeof *ret);
 	r->most = most;
 	r->rep = ret;
-	r->in = in;
+	room_input_init(&r->in, in);
 	room_tree_init(&r->tree, tree);
 	rc = open_outer(r) == -1 || open_tar(r) == -1 ||
 	    entries(r) == -1 ? -1 : 0;
@@ -444,6 +439,7 @@ room_fill(int in, int tree, const struct room_limits *most,
 	(void)archive_read_free(r->tar);	/* NULL is fine */
 	(void)archive_read_free(r->outer);
 	room_tree_free(&r->tree);
+	room_input_free(&r->in);
 	free(r);
 	ret->ok = rc == 0;
 	return rc;

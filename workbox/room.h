@@ -8,8 +8,12 @@
 #ifndef WORKBOX_ROOM_H
 #define WORKBOX_ROOM_H
 
+#include <sys/types.h>
+
 #include <stddef.h>
 #include <stdint.h>
+
+#include <zlib.h>
 
 struct room_limits {
 	uint64_t	bytes;		/* sum of the files' sizes */
@@ -44,6 +48,25 @@ int	room_fill(int in, int tree, const struct room_limits *,
  */
 void	room_run(int in, int out, int tree, const struct room_limits *)
 	    __attribute__((noreturn));
+
+/* ---- room_input.c ------------------------------------------------------ */
+
+struct room_input {
+	int		 fd;		/* borrowed */
+	int		 begun, eof;
+	uint8_t		 buf[65536], out[65536];
+	size_t		 off, len;	/* of buf, what is not used yet */
+	z_stream	 z;		/* if gzip */
+	int		 gzip;
+	int		 between;	/* members, in a header at most */
+	uint64_t	 members;	/* that are whole */
+	const char	*why;		/* of -1 */
+};
+
+void	room_input_init(struct room_input *, int fd);
+void	room_input_free(struct room_input *);
+/* The next bytes, valid until the next call: how many, 0 at the end, -1. */
+ssize_t	room_input_read(struct room_input *, const void **ret);
 
 /* ---- room_tree.c ------------------------------------------------------- */
 

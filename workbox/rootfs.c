@@ -120,15 +120,19 @@ read_default(int dir, char ret[64])
 static int
 set_default(int dir, const char *name)
 {
-	char	tmp[24];
+	auto_close int	fd = -1;
+	char		tmp[24];
+	int		rc = 0;
 
-	/* A directory's fresh name, used for a link: renaming is atomic. */
-	(void)snprintf(tmp, sizeof tmp, ".default-%ld", (long)getpid());
-	(void)unlinkat(dir, tmp, 0);
-	if (symlinkat(name, dir, tmp) == -1 ||
-	    renameat(dir, tmp, dir, DEFAULT) == -1)
+	/* Renaming is atomic, and an interrupted one is swept as a build. */
+	if ((fd = tree_begin(dir, tmp)) == -1)
 		return fail_errno("set the default");
-	return 0;
+	if (symlinkat(name, fd, DEFAULT) == -1 ||
+	    renameat(fd, DEFAULT, dir, DEFAULT) == -1)
+		rc = fail_errno("set the default");
+	if (tree_remove(dir, tmp) == -1)
+		(void)fail_errno("remove %s", tmp);
+	return rc;
 }
 
 int

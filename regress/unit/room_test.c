@@ -877,6 +877,8 @@ START_TEST(other_formats)
 	memcpy(block, v[_i].p, v[_i].len);
 	fwrite(block, _i == 10 ? 0 : sizeof block, 1, tar);
 	ck_assert_int_eq(fill(), -1);
+	ck_assert_msg(strstr(rep.why, _i < 5 ? "expected a tar archive" :
+	    _i == 10 ? "there is nothing in it" : "") != NULL, "%s", rep.why);
 	ck_assert_str_ne(rep.why, "");
 }
 END_TEST
@@ -912,7 +914,7 @@ END_TEST
 /* ---- compressed ---------------------------------------------------------- */
 
 static void
-compress(const char *by)
+packed(const char *by)
 {
 	FILE	*to = tmpfile();
 	int	 st;
@@ -940,7 +942,7 @@ START_TEST(compressed)
 {
 	file("f", "hello");
 	end();
-	compress(filters[_i]);
+	packed(filters[_i]);
 	taken();
 	look("f");
 }
@@ -950,7 +952,7 @@ START_TEST(compressed_garbage)
 {
 	file("f", "hello");
 	end();
-	compress(filters[_i]);
+	packed(filters[_i]);
 	fwrite("garbage", 7, 1, tar);
 	ck_assert_int_eq(fill(), -1);
 	ck_assert_str_ne(rep.why, "");
@@ -963,7 +965,7 @@ START_TEST(compressed_cut)
 
 	file("f", "hello");
 	end();
-	compress(filters[_i]);
+	packed(filters[_i]);
 	for (at = ftell(tar) - 1; at >= 0; at -= 3) {
 		ck_assert_int_eq(ftruncate(fileno(tar), at), 0);
 		ck_assert_msg(fill() == -1, "cut at %ld", at);
@@ -972,13 +974,63 @@ START_TEST(compressed_cut)
 }
 END_TEST
 
+/* every bit of the sum at the end counts; libarchive's gzip has none */
+START_TEST(compressed_damaged)
+{
+	int	c;
+
+	file("f", "hello");
+	end();
+	packed("gzip");
+	fseek(tar, -1 - _i, SEEK_END);
+	c = fgetc(tar);
+	fseek(tar, -1 - _i, SEEK_END);
+	fputc(c ^ 1, tar);
+	refused("incorrect");
+}
+END_TEST
+
+/* gzip's may be several, one behind the other */
+START_TEST(compressed_in_members)
+{
+	FILE	*all = tmpfile();
+	char	 buf[4096];
+	size_t	 n;
+	int	 i;
+
+	for (i = 0; i < 2; i++) {
+		if (i == 0)
+			file("f", "hello");
+		else
+			end();
+		packed("gzip");
+		rewind(tar);
+		while ((n = fread(buf, 1, sizeof buf, tar)) > 0)
+			fwrite(buf, 1, n, all);
+		fclose(tar);
+		ck_assert_ptr_nonnull(tar = tmpfile());
+	}
+	fclose(tar);
+	tar = all;
+	if (_i == 0) {
+		taken();
+		return;
+	}
+	/* the second one is cut anywhere, or just begun */
+	fflush(tar);
+	ck_assert_int_eq(ftruncate(fileno(tar), ftell(tar) - _i), 0);
+	refused("cut short");
+}
+END_TEST
+
 START_TEST(compressed_twice)
 {
 	file("f", "hello");
 	end();
-	compress(filters[_i]);
-	compress("gzip");
-	refused("is compressed more than once");
+	packed(filters[_i]);
+	packed(_i == 0 ? "xz" : "gzip");
+	refused(_i == 0 ? "expected a tar archive" :
+	    "is compressed more than once");
 }
 END_TEST
 
@@ -992,7 +1044,7 @@ START_TEST(bomb)
 	data(p, 16 * MIB);
 	end();
 	free(p);
-	compress(filters[_i]);
+	packed(filters[_i]);
 	refused("(--max-size)");
 	absent("f");
 }
@@ -1083,6 +1135,8 @@ main(void)
 	tcase_add_loop_test(t, compressed_garbage, 0, 3);
 	tcase_add_loop_test(t, compressed_cut, 0, 3);
 	tcase_add_loop_test(t, compressed_twice, 0, 3);
+	tcase_add_loop_test(t, compressed_damaged, 0, 8);
+	tcase_add_loop_test(t, compressed_in_members, 0, 20);
 	tcase_add_loop_test(t, bomb, 0, 3);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
