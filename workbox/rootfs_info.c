@@ -135,13 +135,15 @@ open_root(int dir, const char *name)
 void
 rootfs_warn(const struct conf *c, const char *name)
 {
-	auto_close int	dir = state_dir(c, "rootfs"), root = -1, sh = -1;
+	auto_close int	dir = state_dir(c, "rootfs"), root = -1;
+	auto_close int	sh = -1;
 	struct utsname	un;
 	const char	*m;
 
 	if (dir == -1 || (root = open_root(dir, name)) == -1)
 		return;
-	if ((sh = open_in(root, "/bin/sh", O_PATH)) == -1)
+	sh = open_in(root, "/bin/sh", O_PATH);
+	if (sh == -1)
 		note("there is no /bin/sh in it");
 	m = machine(root);
 	if (*m != '\0' && uname(&un) == 0 && strcmp(m, un.machine) != 0)
