@@ -12,10 +12,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -151,9 +151,8 @@ on_chunk(struct run *r, const struct msg_session_chunk *b)
 {
 	int	e;
 
-	if (b->gap_bytes > 0 && b->gap_last > r->got)
-		(void)wb_fail("%" PRIu64 " bytes of output were lost",
-		    b->gap_bytes);
+	if (b->gap_last > r->got)
+		wb_gap(b);
 	if (b->eof)
 		r->eof = 1;
 	if (b->seq > r->got) {
@@ -171,15 +170,12 @@ on_chunk(struct run *r, const struct msg_session_chunk *b)
 static int
 on_message(struct run *r, const struct msg *m)
 {
-	const struct msg_session_exit	*x = &m->body.session_exit;
-
 	switch (m->row->type) {
 	case MSG_SESSION_CHUNK:
 		return on_chunk(r, &m->body.session_chunk);
 	case MSG_SESSION_EXIT:
 		r->ended = 1;
-		r->code = x->signal != 0 ? EXIT_SIGNAL + (int)x->signal :
-		    (int)x->exit_code;
+		r->code = wb_ended(&m->body.session_exit);
 		return 0;
 	case MSG_SESSION_STDIN_AT:
 		r->in_rid = 0;
@@ -290,6 +286,7 @@ run(int argc, char **argv)
 {
 	static const struct option	longs[] = {
 		{ "name", required_argument, NULL, 'n' },
+		{ "detach", no_argument, NULL, 'd' },
 		{ NULL, 0, NULL, 0 }
 	};
 	struct msg_wb_run		b = { .stdin_open = 1, .attached = 1 };
@@ -298,25 +295,36 @@ run(int argc, char **argv)
 	struct msg			m;
 	int				c, e;
 
-	while ((c = getopt_long(argc, argv, "+", longs, NULL)) != -1)
-		if (c != 'n' || str_copy(b.name, optarg, sizeof(b.name)) == -1)
-			return wb_usage(&cmd_run);
+	while ((c = wb_option(&cmd_run, argc, argv, "+:d", longs)) != -1)
+		if (c == 'd')
+			b.stdin_open = b.attached = 0;
+		else if (c != 'n')
+			return EXIT_WB;
+		else if (!wire_charset_ok(CS_NAME, optarg, strlen(optarg)) ||
+		    str_copy(b.name, optarg, sizeof(b.name)) == -1)
+			return wb_usage(&cmd_run, "--name: expected at most "
+			    "63 of a-z 0-9 . _ -, not \"%s\"", optarg);
 	if (optind == argc)
-		return wb_usage(&cmd_run);
+		return wb_usage(&cmd_run, "expected a command");
 	if (getcwd(b.cwd, sizeof(b.cwd)) == NULL)
 		return wb_fail("current directory: %s", strerror(errno));
 	b.argv = list_of(argv + optind, &argv_v);
 	b.env = list_of(environ, &env_v);
-	catch_signals();
+	if (b.attached)
+		catch_signals();
 	wb_connect(&r.ch);
 	e = wb_call(&r.ch, MSG_WB_RUN, &b, MSG_SESSION_RUNNING, &m);
 	if (e != 0)
 		return e;
 	memcpy(r.id, m.body.session_running.id, sizeof(r.id));
-	return relay(&r);
+	if (b.attached)
+		return relay(&r);
+	return puts(r.id) != EOF && fflush(stdout) == 0 ? 0 :
+	    wb_fail("session %s runs; stdout: write error", r.id);
 }
 
 const struct command	cmd_run = {
-	"run", "[--name NAME] [--] COMMAND [ARGUMENT ...]",
-	"run a command as a session of its own; its exit code is ours", run
+	"run", "[--name NAME] [-d | --detach] [--] COMMAND [ARGUMENT ...]",
+	"run a command as a session of its own; its exit code is ours\n"
+	"\t--detach: print the session's id, and leave it running", run
 };

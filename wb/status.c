@@ -17,7 +17,7 @@ status(int argc, char **argv)
 
 	(void)argv;
 	if (argc != 1)
-		return wb_usage(&cmd_status);
+		return wb_usage(&cmd_status, "expected no argument");
 	wb_connect(&c);
 	if ((r = wb_call(&c, MSG_WB_STATUS, &ask, MSG_WB_STATUS_IS, &m)) != 0)
 		return r;

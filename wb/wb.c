@@ -5,6 +5,7 @@
 #include <sys/un.h>
 
 #include <errno.h>
+#include <getopt.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@
 #include "wb.h"
 
 const struct command	*const commands[] = {
-	&cmd_run, &cmd_status, &cmd_help, NULL
+	&cmd_run, &cmd_ps, &cmd_logs, &cmd_wait, &cmd_kill, &cmd_status,
+	&cmd_help, NULL
 };
 
 int
@@ -33,11 +35,36 @@ wb_fail(const char *fmt, ...)
 }
 
 int
-wb_usage(const struct command *c)
+wb_usage(const struct command *c, const char *fmt, ...)
 {
-	(void)fprintf(stderr, "usage: wb %s%s%s\n", c->name,
+	va_list	ap;
+
+	va_start(ap, fmt);
+	(void)fprintf(stderr, "wb %s: ", c->name);
+	(void)vfprintf(stderr, fmt, ap);
+	(void)fprintf(stderr, "; usage: wb %s%s%s\n", c->name,
 	    c->usage[0] != '\0' ? " " : "", c->usage);
+	va_end(ap);
 	return EXIT_WB;
+}
+
+int
+wb_option(const struct command *cmd, int argc, char **argv,
+    const char *letters, const struct option *longs)
+{
+	int	c;
+
+	opterr = 0;
+	c = getopt_long(argc, argv, letters, longs, NULL);
+	if (c == ':')
+		(void)wb_usage(cmd, "%s expects an argument",
+		    argv[optind - 1]);
+	else if (c == '?' && optopt != 0 && strchr(letters, optopt) == NULL)
+		(void)wb_usage(cmd, "unknown option -%c", optopt);
+	else if (c == '?')
+		(void)wb_usage(cmd, optopt != 0 ? "%s takes no argument" :
+		    "unknown option %s", argv[optind - 1]);
+	return c == ':' ? '?' : c;
 }
 
 void

@@ -22,7 +22,8 @@ struct command {
 	int		(*run)(int argc, char **argv);
 };
 
-extern const struct command	cmd_help, cmd_run, cmd_status;
+extern const struct command	cmd_help, cmd_kill, cmd_logs, cmd_ps, cmd_run,
+				cmd_status, cmd_wait;
 extern const struct command	*const commands[];	/* NULL at the end */
 
 /* Connects, or says why not and exits. */
@@ -37,6 +38,26 @@ int	wb_call(struct chan *, unsigned int type, const void *body,
 int	wb_refused(const struct msg_error *);
 /* Says it on stderr; returns EXIT_WB. */
 int	wb_fail(const char *, ...) __attribute__((format(printf, 1, 2)));
-int	wb_usage(const struct command *);
+/* What is wrong with the arguments, and how it is used; returns EXIT_WB. */
+int	wb_usage(const struct command *, const char *, ...)
+	    __attribute__((format(printf, 2, 3)));
+/*
+ * One more option of the command's, as getopt_long(3), which says nothing; -1
+ * at the end, '?' after it has been said what is wrong.
+ */
+struct option;
+int	wb_option(const struct command *, int argc, char **argv,
+	    const char *letters, const struct option *);
+
+/* ---- find.c ----------------------------------------------------------- */
+
+/* Calls fn for each session that the caller may see, by id; 0 or a code. */
+int	wb_each(struct chan *, void (*fn)(const struct row_rsession *, void *),
+	    void *arg);
+/* The id of the session that ref means: 0, or a code after it was said. */
+int	wb_find(struct chan *, const char *ref, char ret[27]);
+/* The exit code of a session's end; a reason beside it is said. */
+int	wb_ended(const struct msg_session_exit *);
+void	wb_gap(const struct msg_session_chunk *);	/* says it, if any */
 
 #endif
