@@ -54,6 +54,9 @@ api_no_session(struct http_req *r, enum wb_code code)
 	if (code == CODE_NOT_FOUND)
 		http_fail(r, code, NULL, "There is no session \"%s\" in this "
 		    "sandbox.", http_param(r, "sid"));
+	else if (code == CODE_BAD_REQUEST)
+		http_fail(r, code, "sid", "This prefix fits more than one "
+		    "session: write more of the id.");
 	else
 		http_fail(r, code, NULL, "The session \"%s\" could not be "
 		    "looked up.", http_param(r, "sid"));

@@ -108,7 +108,8 @@ path_list(const char *path)
 		    "name", b, (size_t)(e - b), "in", "path", "required", 1,
 		    "description", strncmp(b, "id", 2) == 0 ?
 		    "id, unique prefix of it (12 or more), or name" :
-		    "id or name of a session",
+		    "id, unique prefix of it (12 or more), or name: the newest "
+		    "session of that name that runs, else that has ended",
 		    "schema", "type", "string",
 		    "pattern", "^[A-Za-z0-9._-]{1,63}$")));
 	}

@@ -15,6 +15,7 @@
 
 #include "apid.h"
 #include "log.h"
+#include "sref.h"
 #include "xmalloc.h"
 
 /*
@@ -125,10 +126,21 @@ ulid_before(const char *id, char ret[27])
 
 struct get {
 	struct box	*box;		/* referenced */
-	char		 id[27];
+	char		 ref[64];	/* as it was asked for */
+	struct sref	 which;		/* borrows ref */
+	char		 id[27];	/* whose row, or the last row seen */
 	void		(*fn)(struct session *, enum wb_code, void *);
 	void		*arg;
 };
+
+static void
+get_over(struct get *g, struct session *s, enum wb_code code)
+{
+	g->fn(s, code, g->arg);
+	sessions_trim(g->box);
+	box_unref(g->box);
+	free(g);
+}
 
 static void
 get_row(void *arg, const struct msg *m)
@@ -149,23 +161,99 @@ get_row(void *arg, const struct msg *m)
 		s = session_load(g->box, &r);
 	if (s != NULL)
 		(void)session_ref(s);
-	g->fn(s, s != NULL ? CODE_NONE : code != CODE_NONE ? code :
-	    CODE_NOT_FOUND, g->arg);
+	get_over(g, s, s != NULL ? CODE_NONE : code != CODE_NONE ? code :
+	    CODE_NOT_FOUND);
 	if (s != NULL)
 		session_unref(s);
-	sessions_trim(g->box);
-	box_unref(g->box);
-	free(g);
 }
 
-/* The newest of this name that is in memory. */
+/* By its whole id, from memory or stored.  g is taken. */
+static void
+get_by_id(struct get *g, const char *id)
+{
+	struct msg_session_rows	 m = { .limit = 1 };
+	struct session		*s = session_find(g->box, id);
+
+	if (s != NULL) {
+		(void)session_ref(s);
+		get_over(g, s, CODE_NONE);
+		session_unref(s);
+		return;
+	}
+	(void)str_copy(g->id, id, sizeof(g->id));
+	(void)str_copy(m.sandbox, g->box->id, sizeof(m.sandbox));
+	ulid_before(id, m.after);
+	peer_ask(env.stored, MSG_SESSION_ROWS, &m, T_STORE, get_row, g);
+}
+
+/* All rows were seen; what is in memory may be newer than these. */
+static void
+get_found(struct get *g)
+{
+	struct session	*s;
+	const char	*id;
+
+	LIST_FOREACH(s, &g->box->sessions, by_box)
+		sref_see(&g->which, s->id, s->name,
+		    s->state == SESSION_ENDED);
+	if ((id = sref_id(&g->which)) != NULL)
+		get_by_id(g, id);
+	else
+		get_over(g, NULL, g->which.many ? CODE_BAD_REQUEST :
+		    CODE_NOT_FOUND);
+}
+
+static void	get_rows(struct get *);
+
+static void
+get_page(void *arg, const struct msg *m)
+{
+	struct get		*g = arg;
+	const struct wire_list	*rows = &m->body.session_page.rows;
+	struct row_session	 r;
+	struct wire_bin		 items[ARGV_MAX];
+	enum wb_code		 code = peer_code(m);
+	struct session		*s;
+	size_t			 i;
+
+	if (code != CODE_NONE) {
+		get_over(g, NULL, code);
+		return;
+	}
+	for (i = 0; i < rows->n; i++) {
+		if (wire_decode_into(&wire_row_session, rows->v[i].data,
+		    rows->v[i].len, items, ARGV_MAX, &r) == -1)
+			fatalx("session row of stored: %s", wire_error());
+		(void)str_copy(g->id, r.id, sizeof(g->id));
+		s = session_find(g->box, r.id);	/* knows better */
+		sref_see(&g->which, r.id, r.name, s != NULL ?
+		    s->state == SESSION_ENDED : r.state == SESSION_ENDED);
+	}
+	if (rows->n != 0)
+		get_rows(g);
+	else
+		get_found(g);
+}
+
+/* stored keeps so few that have ended that a name may be looked for. */
+static void
+get_rows(struct get *g)
+{
+	struct msg_session_rows	m = { .limit = 256 };
+
+	(void)str_copy(m.sandbox, g->box->id, sizeof(m.sandbox));
+	(void)str_copy(m.after, g->id, sizeof(m.after));
+	peer_ask(env.stored, MSG_SESSION_ROWS, &m, T_STORE, get_page, g);
+}
+
+/* The newest of this name that runs, if it is known already. */
 static struct session *
 session_named(struct box *b, const char *name)
 {
 	struct session	*s;
 
 	LIST_FOREACH(s, &b->sessions, by_box)
-		if (strcmp(s->name, name) == 0)
+		if (s->state != SESSION_ENDED && strcmp(s->name, name) == 0)
 			return s;
 	return NULL;
 }
@@ -174,29 +262,22 @@ void
 session_get(struct box *b, const char *ref,
     void (*fn)(struct session *, enum wb_code, void *), void *arg)
 {
-	struct msg_session_rows	 m = { .limit = 1 };
-	struct session		*s;
-	struct get		*g;
+	struct session	*s = NULL;
+	struct get	*g = xcalloc(1, sizeof(*g));
 
-	s = ulid_ok(ref) ? session_find(b, ref) : session_named(b, ref);
-	if (s != NULL) {
-		(void)session_ref(s);
-		fn(s, CODE_NONE, arg);
-		session_unref(s);
-		return;
-	}
-	if (!ulid_ok(ref)) {
-		fn(NULL, CODE_NOT_FOUND, arg);
-		return;
-	}
-	g = xcalloc(1, sizeof(*g));
 	g->box = box_ref(b);
-	(void)str_copy(g->id, ref, sizeof(g->id));
 	g->fn = fn;
 	g->arg = arg;
-	(void)str_copy(m.sandbox, b->id, sizeof(m.sandbox));
-	ulid_before(ref, m.after);
-	peer_ask(env.stored, MSG_SESSION_ROWS, &m, T_STORE, get_row, g);
+	(void)str_copy(g->ref, ref, sizeof(g->ref));
+	if (strlen(ref) >= sizeof(g->ref) ||
+	    sref_init(&g->which, g->ref) == -1)
+		get_over(g, NULL, CODE_NOT_FOUND);
+	else if (ulid_ok(ref))
+		get_by_id(g, ref);
+	else if (g->which.prefix == 0 && (s = session_named(b, ref)) != NULL)
+		get_by_id(g, s->id);
+	else
+		get_rows(g);
 }
 
 /* ---- after an attach ---------------------------------------------- */
