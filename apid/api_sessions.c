@@ -256,15 +256,29 @@ struct look {
 	struct http_req		*req;
 	struct session		*session;	/* referenced */
 	struct session_wait	 end;
+	json_t			*items;		/* owned: it alone, as JSON */
 };
+
+static void
+look_told_now(void *arg)
+{
+	struct look	*l = arg;
+
+	http_reply_json(l->req, 200, json_incref(json_array_get(l->items,
+	    0)));
+	json_decref(l->items);
+	session_unref(l->session);
+	free(l);
+}
 
 static void
 look_reply(struct look *l)
 {
+	struct session	*s = l->session;
+
 	session_wait_drop(&l->end);
-	http_reply_json(l->req, 200, session_json(l->session));
-	session_unref(l->session);
-	free(l);
+	l->items = json_pack("[o]", session_json(s));
+	sessions_now(s->box, l->items, 0, look_told_now, l);
 }
 
 /* How much output there is: of no chunk at all. */
@@ -371,7 +385,7 @@ api_session_get(struct http_req *r)
 struct list {
 	struct http_req	*req;
 	struct box	*box;		/* referenced */
-	json_t		*items;		/* owned */
+	json_t		*items, *next;	/* owned; the cursor, or NULL */
 	uint64_t	 limit;
 	char		 after[27];
 };
@@ -379,19 +393,26 @@ struct list {
 static void	list_ask(struct list *);
 
 static void
-list_over(struct list *l)
+list_told(void *arg)
 {
-	json_t	*next = NULL;
+	struct list	*l = arg;
+	json_t		*next = l->next;
 
-	if (json_array_size(l->items) > l->limit) {	/* one more is there */
-		(void)json_array_remove(l->items, l->limit);
-		next = json_copy(json_object_get(json_array_get(l->items,
-		    l->limit - 1), "sessionId"));
-	}
 	http_reply_json(l->req, 200, json_pack("{soso}", "items", l->items,
 	    "nextCursor", next == NULL ? json_null() : next));
 	box_unref(l->box);
 	free(l);
+}
+
+static void
+list_over(struct list *l)
+{
+	if (json_array_size(l->items) > l->limit) {	/* one more is there */
+		(void)json_array_remove(l->items, l->limit);
+		l->next = json_copy(json_object_get(json_array_get(l->items,
+		    l->limit - 1), "sessionId"));
+	}
+	sessions_now(l->box, l->items, 1, list_told, l);
 }
 
 static void

@@ -458,8 +458,9 @@ void	 session_ask_end(struct session *);	/* SESSION_WAIT, once */
 /* ---- resume.c ----------------------------------------------------- */
 
 /*
- * By id, from memory or from stored, or by the name of one that is in
- * memory; fn gets NULL and a code when there is none.
+ * By id, unique prefix of it, or name, from memory or from stored, as
+ * common/sref.h says; fn gets NULL and a code when there is none, which is
+ * BAD_REQUEST for a prefix of more than one.
  */
 void	 session_get(struct box *, const char *ref,
 	    void (*fn)(struct session *, enum wb_code, void *), void *arg);
@@ -472,6 +473,16 @@ void	 sessions_forsaken(struct box *);
 /* `wb' started one. */
 void	 session_announced(struct box *, const char *id, const char *name,
 	    const struct wire_list *argv);
+
+/* ---- now.c -------------------------------------------------------- */
+
+/*
+ * Sets leftBehind, firstSeq and lastSeq of sessions as JSON, ascending by id,
+ * to what the runner says, then calls fn; also from within the call.  all 0:
+ * only of those that have left something behind.
+ */
+void	 sessions_now(struct box *, json_t *items, int all,
+	    void (*fn)(void *), void *arg);
 
 /* ---- output.c: readers of output, writers of input ---------------- */
 
