@@ -56,6 +56,7 @@ struct exec {
 	int		 paused;
 	int64_t		 retry_at, give_up;	/* ms; 0: none */
 	int64_t		 pause_ms;		/* before the next try */
+	struct again	 away;
 	/* input */
 	int		 in_open;		/* the session takes input */
 	int		 in_eof;		/* ours has ended */
@@ -64,33 +65,11 @@ struct exec {
 	size_t		 in_len;		/* in in_buf, not yet taken */
 	char		 in_buf[CHUNK_MAX];
 	/* signals */
+	int		 sig_fd;		/* borrowed: signals_catch() */
 	int		 sig_due;		/* to be passed on, or 0 */
 	int		 sig_seen;
 	int		 rc;			/* -1: goes on */
 };
-
-static int	sig_pipe[2] = { -1, -1 };
-
-static void
-on_signal(int num)
-{
-	unsigned char	c = (unsigned char)num;
-	int		err = errno;
-	ssize_t		n;
-
-	n = write(sig_pipe[1], &c, 1);
-	(void)n;	/* a full pipe has signals enough in it */
-	errno = err;
-}
-
-static int64_t
-now(void)
-{
-	struct timespec	ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* ---- lines of output --------------------------------------------------- */
 
@@ -198,8 +177,8 @@ out_gap(const json_t *line)
 	first = json_integer_value(json_object_get(gap, "first"));
 	last = json_integer_value(json_object_get(gap, "last"));
 	bytes = json_integer_value(json_object_get(gap, "bytes"));
-	note("output dropped: chunks %lld to %lld, %lld bytes",
-	    (long long)first, (long long)last, (long long)bytes);
+	note("%lld bytes of output were dropped: chunks %lld to %lld",
+	    (long long)bytes, (long long)first, (long long)last);
 	return (uint64_t)last;
 }
 
@@ -217,6 +196,18 @@ session_code(const json_t *s)
 	if (json_is_integer(code))
 		return (int)json_integer_value(code);
 	return problem_exit(reason);
+}
+
+void
+left_running(const char *box, const char *sid, uint64_t after)
+{
+	char	from[40] = "";
+
+	if (after != 0)
+		(void)snprintf(from, sizeof from, " --after %llu",
+		    (unsigned long long)after);
+	note("left running: session %s of %s; workbox sandbox logs --follow%s "
+	    "%s %s goes on with it", sid, box, from, box, sid);
 }
 
 /* ---- output ------------------------------------------------------------ */
@@ -396,21 +387,22 @@ stream_broke(struct exec *x)
 
 	lines_free(&x->lines);
 	if (x->sid == NULL || !again || (x->give_up != 0 &&
-	    now() > x->give_up)) {
+	    again_now() > x->give_up)) {
 		x->rc = req_ok(x->out) ? fail("%s ended the answer early",
 		    client_server()) : req_fail(x->out);
 		if (x->sid != NULL)
-			note("session %s may still be running", x->sid);
+			left_running(x->box, x->sid, 0);
 	}
 	req_free(x->out);
 	x->out = NULL;
 	if (x->rc != -1)
 		return;
+	again_lost(&x->away);
 	if (x->give_up == 0) {
-		x->give_up = now() + RETRY_MS;
+		x->give_up = again_now() + RETRY_MS;
 		x->pause_ms = 0;
 	}
-	x->retry_at = now() + x->pause_ms;
+	x->retry_at = again_now() + x->pause_ms;
 	x->pause_ms = x->pause_ms == 0 ? 100 : x->pause_ms < 1600 ?
 	    2 * x->pause_ms : 2000;
 }
@@ -473,7 +465,7 @@ input_done(struct exec *x)
 		x->in_open = 0;
 		x->in_len = 0;
 	} else
-		x->in_at = now() + AGAIN_MS;
+		x->in_at = again_now() + AGAIN_MS;
 	json_decref(j);
 	req_free(r);
 }
@@ -529,41 +521,21 @@ first_input(struct exec *x, json_t *body)
 /* ---- signals ----------------------------------------------------------- */
 
 static void
-catch_signals(void)
-{
-	static const int	nums[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction	sa, old;
-	size_t			i;
-
-	if (pipe(sig_pipe) == -1)
-		abort();
-	for (i = 0; i < 2; i++) {
-		(void)fcntl(sig_pipe[i], F_SETFD, FD_CLOEXEC);
-		(void)fcntl(sig_pipe[i], F_SETFL, O_NONBLOCK);
-	}
-	memset(&sa, 0, sizeof sa);
-	sa.sa_handler = SIG_IGN;
-	(void)sigaction(SIGPIPE, &sa, NULL);
-	sa.sa_handler = on_signal;
-	for (i = 0; i < sizeof nums / sizeof nums[0]; i++)
-		if (sigaction(nums[i], NULL, &old) == 0 &&
-		    old.sa_handler != SIG_IGN)	/* nohup stays nohup */
-			(void)sigaction(nums[i], &sa, NULL);
-}
-
-static void
 take_signals(struct exec *x)
 {
-	unsigned char	num;
+	int	num;
 
-	while (read(sig_pipe[0], &num, 1) == 1) {
+	while ((num = signals_take()) != 0) {
 		if (x->sig_seen++ == 0) {
 			x->sig_due = num;
 			continue;
 		}
 		x->rc = EXIT_SIGNAL + num;
-		note("left running: session %s of %s",
-		    x->sid != NULL ? x->sid : "(not known yet)", x->box);
+		if (x->sid != NULL)
+			left_running(x->box, x->sid, 0);
+		else
+			note("left running in %s: its session is not known "
+			    "yet", x->box);
 	}
 }
 
@@ -605,10 +577,10 @@ start_due(struct exec *x)
 		return;
 	if (x->sig_due != 0 && x->sig == NULL)
 		send_signal(x);
-	if (x->retry_at != 0 && now() >= x->retry_at)
+	if (x->retry_at != 0 && again_now() >= x->retry_at)
 		follow(x);
 	if (x->in == NULL && x->in_open && (x->in_len > 0 || x->in_eof) &&
-	    now() >= x->in_at)
+	    again_now() >= x->in_at)
 		send_input(x);
 }
 
@@ -616,7 +588,7 @@ start_due(struct exec *x)
 static int
 until(int64_t at, int ms)
 {
-	int64_t	left = at - now();
+	int64_t	left = at - again_now();
 
 	return left < 0 ? 0 : left < ms ? (int)left : ms;
 }
@@ -630,7 +602,7 @@ wait_step(struct exec *x)
 	int			 reads, ms = 60000;
 
 	memset(w, 0, sizeof w);
-	w[n].fd = sig_pipe[0];
+	w[n].fd = x->sig_fd;
 	w[n++].events = CURL_WAIT_POLLIN;
 	reads = x->in_open && !x->in_eof && x->in == NULL && x->in_len == 0 &&
 	    x->sid != NULL;
@@ -646,7 +618,7 @@ wait_step(struct exec *x)
 		ms = until(x->retry_at, ms);
 	if (x->in == NULL && x->in_at != 0)
 		ms = until(x->in_at, ms);
-	multi_step(w, n, ms);
+	multi_step(w, n, again_ms(&x->away, ms));
 	/* Asked again: curl does not tell that the other end hung up. */
 	if (reads && poll(&in, 1, 0) > 0)
 		read_input(x);
@@ -660,6 +632,9 @@ step(struct exec *x)
 	wait_step(x);
 	take_signals(x);
 	drain(x);
+	if (x->away.since != 0 && x->out != NULL &&
+	    req_status(x->out) / 100 == 2)
+		again_back(&x->away);
 	if (x->sig != NULL && req_done(x->sig))
 		signal_done(x);
 	if (x->in != NULL && req_done(x->in))
@@ -694,7 +669,7 @@ exec_run(const char *box, json_t *body, int use_stdin)
 	x.unit[STDOUT_FILENO] = write_unit(STDOUT_FILENO);
 	x.unit[STDERR_FILENO] = write_unit(STDERR_FILENO);
 	x.last = &x.first;
-	catch_signals();
+	x.sig_fd = signals_catch();
 	if (use_stdin)
 		first_input(&x, body);
 	path = client_path("/v1/sandboxes", box, "exec", NULL);

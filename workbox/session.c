@@ -1,5 +1,5 @@
 /*
- * session: sandbox exec, run, wait and logs.
+ * session: sandbox exec, run, ps and kill.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,11 @@
 
 static int	exec_main(const struct args *);
 static int	run_main(const struct args *);
-static int	wait_main(const struct args *);
-static int	logs_main(const struct args *);
+static int	ps_main(const struct args *);
+static int	kill_main(const struct args *);
 
 static const struct opt exec_opts[] = {
+	{ "name", "NAME", "name of the session", 0, 0 },
 	{ "env", "NAME=VALUE", "environment variable", 0, 1 },
 	{ "cwd", "DIR", "absolute directory in the sandbox; HOME if left out",
 	    0, 0 },
@@ -39,6 +40,8 @@ static const struct opt run_opts[] = {
 	{ "cwd", "DIR", "absolute directory in the sandbox; HOME if left out",
 	    0, 0 },
 	{ "timeout", "SECONDS", "kill the command after this time", 0, 0 },
+	{ "follow", NULL, "print its output instead, until it ends, and exit "
+	    "with its code", 'f', 0 },
 	{ NULL, NULL, NULL, 0, 0 }
 };
 
@@ -52,34 +55,36 @@ const struct cmd cmd_sandbox_run = {
 	.run = run_main
 };
 
-const struct cmd cmd_sandbox_wait = {
-	.name = "sandbox wait",
-	.operands = "SANDBOX SESSION",
-	.doc = "Wait for a session's end, print it as JSON and exit with its "
-	    "code",
-	.flags = CMD_CLIENT,
-	.min = 2, .max = 2,
-	.run = wait_main
-};
-
-static const struct opt logs_opts[] = {
-	{ "after", "NUMBER", "only what follows this chunk", 0, 0 },
-	{ "follow", NULL, "go on until the output ends", 'f', 0 },
+static const struct opt ps_opts[] = {
+	{ "all", NULL, "those that have ended and left nothing, too", 'a', 0 },
 	{ NULL, NULL, NULL, 0, 0 }
 };
 
-const struct cmd cmd_sandbox_logs = {
-	.name = "sandbox logs",
-	.operands = "SANDBOX SESSION",
-	.doc = "Print the output of a session",
-	.opts = logs_opts,
-	.flags = CMD_CLIENT,
-	.min = 2, .max = 2,
-	.run = logs_main
+const struct cmd cmd_sandbox_ps = {
+	.name = "sandbox ps",
+	.operands = "SANDBOX",
+	.doc = "List the sessions that run in a sandbox",
+	.opts = ps_opts,
+	.flags = CMD_CLIENT | CMD_FORMAT,
+	.min = 1, .max = 1,
+	.run = ps_main
 };
 
-#define WAIT_SECONDS	"60"		/* of one request */
-#define RETRIES		40		/* some 60 s, as below */
+static const struct opt kill_opts[] = {
+	{ "signal", "SIGNAL", "TERM if left out; KILL ends all processes of "
+	    "the session", 's', 0 },
+	{ NULL, NULL, NULL, 0, 0 }
+};
+
+const struct cmd cmd_sandbox_kill = {
+	.name = "sandbox kill",
+	.operands = "SANDBOX SESSION",
+	.doc = "Send a signal to a session, or to what it has left behind",
+	.opts = kill_opts,
+	.flags = CMD_CLIENT,
+	.min = 2, .max = 2,
+	.run = kill_main
+};
 
 /* ---- what is asked ----------------------------------------------------- */
 
@@ -217,170 +222,190 @@ run_main(const struct args *a)
 	if (rc != 0)
 		return rc;
 	(void)text_show(json_str(s, "sessionId"), sid, sizeof sid);
-	printf("{\"sessionId\": \"%s\"}\n", sid);
-	json_decref(s);
-	return 0;
-}
-
-/* ---- wait, logs -------------------------------------------------------- */
-
-/*
- * Before the try after n that failed: 100 ms, 200 ms ... 2 s.  0 when it is
- * not worth another.
- */
-static int
-again(const struct req *r, unsigned int n)
-{
-	struct timespec	ts = { 0, 0 };
-	unsigned int	ms = n < 5 ? 100U << n : 2000;
-
-	if (!req_retry(r) || n >= RETRIES)
-		return 0;
-	ts.tv_sec = ms / 1000;
-	ts.tv_nsec = (long)(ms % 1000) * 1000000;
-	(void)nanosleep(&ts, NULL);
-	return 1;
-}
-
-static int
-is_ended(const json_t *s)
-{
-	return strcmp(json_str(s, "state"), "ended") == 0;
-}
-
-static int
-wait_main(const struct args *a)
-{
-	struct req	*r;
-	json_t		*s = NULL;
-	char		*path;
-	unsigned int	 failed = 0;
-	int		 rc;
-
-	if ((rc = client_init(a)) != 0)
-		return rc;
-	path = client_path("/v1/sandboxes", a->operand[0], "sessions",
-	    a->operand[1], NULL);
-	client_query(&path, "wait", WAIT_SECONDS);
-	while (rc == 0 && !is_ended(s)) {
-		r = req_new("GET", path);
-		json_decref(s);
-		s = NULL;
-		if (req_run(r) == 0 && (s = req_answer(r)) != NULL)
-			failed = 0;
-		else if (!again(r, failed++))
-			rc = req_fail(r);
-		req_free(r);
-	}
-	free(path);
-	if (rc == 0 && (rc = json_print(s)) == 0)
-		rc = session_code(s);
+	if (args_get(a, "follow") != NULL) {
+		note("session %s", sid);
+		rc = logs_run(a->operand[0], json_str(s, "sessionId"));
+	} else
+		printf("{\"sessionId\": \"%s\"}\n", sid);
 	json_decref(s);
 	return rc;
 }
 
-struct logs {
-	struct lines	 lines;
-	uint64_t	 after;
-	int		 ended;
-	int		 moved;		/* since the last connection */
-	int		 rc;
-};
+/* ---- ps ---------------------------------------------------------------- */
 
+#define CELL_MAX	48		/* of a command; JSON has it whole */
+
+/* Nothing of it runs any more. */
 static int
-log_line(char *line, size_t len, void *arg)
+is_over(const json_t *s)
 {
-	struct logs	*l = arg;
-	struct out_line	 o;
-	int		 rc = 0;
+	return strcmp(json_str(s, "state"), "ended") == 0 &&
+	    json_integer_value(json_object_get(s, "leftBehind")) == 0;
+}
 
-	switch (out_parse(line, len, &o)) {
-	case LINE_CHUNK:
-		l->moved = 1;
-		if (o.seq <= l->after)
-			break;
-		l->after = o.seq;
-		if (fwrite(o.bytes, 1, o.len, o.fd == STDOUT_FILENO ? stdout :
-		    stderr) != o.len || (o.fd == STDOUT_FILENO &&
-		    fflush(stdout) == EOF)) {
-			l->rc = fail_errno("write output");
-			rc = -1;
+/* How long ago, in its largest unit, as `wb ps' has it. */
+static void
+age(const char *when, char ret[24])
+{
+	static const struct { int64_t s; char unit; } units[] = {
+		{ 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' },
+	};
+	int64_t	then = text_time(when), s = (int64_t)time(NULL) - then;
+	size_t	i = 0;
+
+	(void)str_copy(ret, "-", 24);
+	if (then < 0)
+		return;
+	if (s < 0)
+		s = 0;		/* its clock is ahead of ours */
+	while (i < 3 && s < units[i].s)
+		i++;
+	(void)snprintf(ret, 24, "%lld%c", (long long)(s / units[i].s),
+	    units[i].unit);
+}
+
+/* The exit code that exec would have, or nothing. */
+static void
+code_cell(const json_t *s, char ret[24])
+{
+	const json_t	*sig = json_object_get(s, "signal");
+	const json_t	*code = json_object_get(s, "exitCode");
+
+	*ret = '\0';
+	if (json_is_integer(sig))
+		(void)snprintf(ret, 24, "%lld",
+		    (long long)(EXIT_SIGNAL + json_integer_value(sig)));
+	else if (json_is_integer(code))
+		(void)snprintf(ret, 24, "%lld",
+		    (long long)json_integer_value(code));
+}
+
+/* The numbers of the chunks that are kept, as far as they are known. */
+static void
+output_cell(const json_t *s, char ret[48])
+{
+	json_int_t	first, last;
+
+	first = json_integer_value(json_object_get(s, "firstSeq"));
+	last = json_integer_value(json_object_get(s, "lastSeq"));
+	*ret = '\0';
+	if (last > 0 && first <= last)
+		(void)snprintf(ret, 48, "%lld-%lld",
+		    first > 0 ? (long long)first : 1LL, (long long)last);
+}
+
+/* Its words, cut between two characters; what is not text is a `?'. */
+static void
+command_cell(const json_t *s, char ret[CELL_MAX + 4])
+{
+	const json_t	*argv = json_object_get(s, "argv"), *v;
+	const char	*word;
+	size_t		 i, n = 0, len, cut = 0;
+
+	for (i = 0; i < json_array_size(argv) && !cut; i++) {
+		v = json_array_get(argv, i);
+		word = json_is_string(v) ? json_string_value(v) : "?";
+		if (i > 0 && n < CELL_MAX)
+			ret[n++] = ' ';
+		len = strlen(word);
+		if (len > CELL_MAX - n) {
+			cut = 1;
+			len = CELL_MAX - n;
+			while (len > 0 && (word[len] & 0xc0) == 0x80)
+				len--;
 		}
-		break;
-	case LINE_GAP:
-		l->moved = 1;
-		l->after = out_gap(o.json);
-		break;
-	case LINE_ENDED:
-		l->ended = 1;
-		break;
-	case LINE_BAD:
-		l->rc = fail("%s sent a line that is no output",
-		    client_server());
-		rc = -1;
-		break;
-	case LINE_SESSION:
-	case LINE_OTHER:
-		break;
+		memcpy(ret + n, word, len);
+		n += len;
 	}
-	out_free(&o);
-	return rc;
+	(void)str_copy(ret + n, cut ? "..." : "", 4);	/* fits */
 }
 
-static int
-log_bytes(const char *data, size_t n, void *arg)
+static void
+ps_table(const json_t *items)
 {
-	struct logs	*l = arg;
+	struct table	 t;
+	const json_t	*s;
+	const char	*reason;
+	char		 cell[CELL_MAX + 4];
+	size_t		 i;
 
-	return lines_feed(&l->lines, data, n, log_line, l);
-}
-
-/* One connection.  0: all is read; 1: to be tried again; else rc is set. */
-static int
-logs_once(const struct args *a, struct logs *l, unsigned int *failed)
-{
-	struct req	*r;
-	char		*path, num[24];
-	int		 follow = args_get(a, "follow") != NULL, rc = 0;
-
-	(void)snprintf(num, sizeof num, "%llu", (unsigned long long)l->after);
-	path = client_path("/v1/sandboxes", a->operand[0], "sessions",
-	    a->operand[1], "output", NULL);
-	client_query(&path, "after", num);
-	if (follow)
-		client_query(&path, "follow", "1");
-	r = req_new("GET", path);
-	free(path);
-	req_sink(r, log_bytes, l);
-	l->moved = 0;
-	if (req_run(r) == -1 || (follow && !l->ended)) {
-		if (l->moved)
-			*failed = 0;
-		if (l->rc == 0 && !l->ended) {
-			if (follow && (req_ok(r) || again(r, (*failed)++)))
-				rc = 1;
-			else
-				l->rc = req_fail(r);
-		}
+	table_init(&t, 8, "ID", "STATE", "EXIT", "AGE", "OUTPUT", "LEFT",
+	    "NAME", "COMMAND");
+	for (i = 0; i < json_array_size(items); i++) {
+		s = json_array_get(items, i);
+		reason = json_str(s, "reason");
+		table_add(&t, json_str(s, "sessionId"));
+		table_add(&t, *reason != '\0' ? reason : json_str(s,
+		    "state"));
+		code_cell(s, cell);
+		table_add(&t, cell);
+		age(json_str(s, "startedAt"), cell);
+		table_add(&t, cell);
+		output_cell(s, cell);
+		table_add(&t, cell);
+		(void)snprintf(cell, sizeof cell, "%lld", (long long)
+		    json_integer_value(json_object_get(s, "leftBehind")));
+		table_add(&t, cell);
+		table_add(&t, json_str(s, "name"));
+		command_cell(s, cell);
+		table_add(&t, cell);
 	}
-	req_free(r);
-	lines_free(&l->lines);
-	return rc;
+	table_print(&t, stdout);
 }
 
 static int
-logs_main(const struct args *a)
+ps_main(const struct args *a)
 {
-	static struct logs	 l;
-	const char		*s = args_get(a, "after");
-	unsigned int		 failed = 0;
-	int			 rc;
+	json_t	*items, *list;
+	char	*path;
+	size_t	 i;
+	int	 rc;
 
-	if (s != NULL && text_u64(s, 0, INT64_MAX, &l.after) == -1)
-		return fail("--after: expected a number, not \"%s\"", s);
 	if ((rc = client_init(a)) != 0)
 		return rc;
-	while (logs_once(a, &l, &failed) == 1)
-		;
-	return l.rc;
+	path = client_path("/v1/sandboxes", a->operand[0], "sessions", NULL);
+	if ((rc = client_list(path, &items)) != 0)
+		return rc;
+	for (i = json_array_size(items); i-- > 0 &&
+	    args_get(a, "all") == NULL;)
+		if (is_over(json_array_get(items, i)))
+			(void)json_array_remove(items, i);
+	if (args_json(a)) {
+		list = json_pack("{s:O}", "items", items);
+		rc = json_print(list);
+		json_decref(list);
+	} else
+		ps_table(items);
+	json_decref(items);
+	return rc;
 }
+
+/* ---- kill -------------------------------------------------------------- */
+
+static int
+kill_main(const struct args *a)
+{
+	const char	*s = args_get(a, "signal");
+	uint64_t	 num;
+	json_t		*v = NULL;
+	int		 rc;
+
+	/* a name goes as it is: numbers differ between systems */
+	if (s == NULL)
+		v = json_string("TERM");
+	else if (text_u64(s, 1, 64, &num) == 0)
+		v = json_integer((json_int_t)num);
+	else if ((*s < '0' || *s > '9') && (text_signal(s) != 0 ||
+	    strncmp(s, "RTMIN", 5) == 0))
+		v = json_string(s);
+	if (v == NULL)
+		return fail("--signal: expected TERM, KILL, INT ... or a "
+		    "number from 1 to 64, not \"%s\"", s);
+	if ((rc = client_init(a)) == 0)
+		rc = client_call("POST", client_path("/v1/sandboxes",
+		    a->operand[0], "sessions", a->operand[1], "signal", NULL),
+		    json_pack("{s:O}", "signal", v), NULL);
+	json_decref(v);
+	return rc;
+}
+

@@ -26,6 +26,7 @@
 #define WB_SERVER	"http://127.0.0.1:8790"
 
 /* DESIGN 9: what is not the command's own exit code. */
+#define EXIT_LATE	124		/* wait: its time is over */
 #define EXIT_OURS	125		/* workbox itself failed */
 #define EXIT_CANNOT	126		/* the command cannot run */
 #define EXIT_MISSING	127		/* the command was not found */
@@ -312,6 +313,39 @@ int	 lines_feed(struct lines *, const char *, size_t,
 	    int (*fn)(char *, size_t, void *), void *arg);
 void	 lines_free(struct lines *);
 
+/* ---- servers that go away (again.c) ------------------------------------ */
+
+struct again {
+	int64_t		deadline;	/* ms of again_now(); 0: none */
+	int64_t		since;		/* away since, ms; 0: it is there */
+	int		told;		/* that it is away */
+	int		met;		/* it has answered once */
+	unsigned int	failed;		/* the caller's to reset: progress */
+	int		sig;		/* that was caught; ends all waiting */
+};
+
+int64_t		 again_now(void);	/* monotonic, ms */
+void		 again_lost(struct again *);	/* no answer, or cut */
+void		 again_back(struct again *);
+/* ms, or less when there will be something to tell; tells when it is due. */
+int		 again_ms(struct again *, int ms);
+int		 again_over(const struct again *);	/* the deadline */
+/* req_run(), but for a deadline or a signal: then it is not done either. */
+int		 again_run(struct again *, struct req *);
+/*
+ * After one that failed, 100 ms to 2 s: 1: try again; 0: for nothing, too
+ * often, too late, or a signal came.
+ */
+int		 again_pause(struct again *, const struct req *);
+/* From now on INT, TERM and HUP wait to be taken; fd is readable then. */
+int		 signals_catch(void);
+int		 signals_take(void);	/* one, or 0 */
+
+/* ---- output of a session (logs.c) -------------------------------------- */
+
+/* Follows all its output; the code of its end, or ours.  Catches signals. */
+int		 logs_run(const char *sandbox, const char *session);
+
 /* ---- sessions (exec.c) ------------------------------------------------- */
 
 /* What came of one line of output. */
@@ -331,6 +365,9 @@ enum line_kind	 out_parse(const char *, size_t, struct out_line *ret);
 void		 out_free(struct out_line *);
 /* Tells of a gap on stderr; the last chunk that is gone. */
 uint64_t	 out_gap(const json_t *line);
+/* Tells that the command goes on, and how to see what follows a chunk. */
+void		 left_running(const char *sandbox, const char *session,
+		    uint64_t after);
 /* The exit code that a session's JSON means: problem_exit() of its reason. */
 int		 session_code(const json_t *);
 /* {"K": "V"} from --env K=V ..., or NULL: told what was wrong. */

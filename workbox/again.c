@@ -1,0 +1,167 @@
+/*
+ * again: what is asked once more when the server goes away, and the signals
+ * that end that.
+ *
+ * A server that is restarted is back in a moment, which nobody needs to hear
+ * of; one that is not is told of once, and when it is back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "workbox.h"
+
+#define TELL_MS		3000		/* away for so long: worth a line */
+#define RETRIES		40		/* without progress: some 70 s */
+#define STEP_MS		60000
+
+static int	sig_pipe[2] = { -1, -1 };
+
+int64_t
+again_now(void)
+{
+	struct timespec	ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* ---- signals ----------------------------------------------------------- */
+
+static void
+on_signal(int num)
+{
+	unsigned char	c = (unsigned char)num;
+	int		err = errno;
+	ssize_t		n;
+
+	n = write(sig_pipe[1], &c, 1);
+	(void)n;	/* a full pipe has signals enough in it */
+	errno = err;
+}
+
+int
+signals_catch(void)
+{
+	static const int	nums[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction	sa, old;
+	size_t			i;
+
+	if (pipe(sig_pipe) == -1)
+		abort();
+	for (i = 0; i < 2; i++) {
+		(void)fcntl(sig_pipe[i], F_SETFD, FD_CLOEXEC);
+		(void)fcntl(sig_pipe[i], F_SETFL, O_NONBLOCK);
+	}
+	memset(&sa, 0, sizeof sa);
+	sa.sa_handler = SIG_IGN;
+	(void)sigaction(SIGPIPE, &sa, NULL);
+	sa.sa_handler = on_signal;
+	for (i = 0; i < sizeof nums / sizeof nums[0]; i++)
+		if (sigaction(nums[i], NULL, &old) == 0 &&
+		    old.sa_handler != SIG_IGN)	/* nohup stays nohup */
+			(void)sigaction(nums[i], &sa, NULL);
+	return sig_pipe[0];
+}
+
+int
+signals_take(void)
+{
+	unsigned char	num;
+
+	return sig_pipe[0] != -1 && read(sig_pipe[0], &num, 1) == 1 ? num : 0;
+}
+
+/* ---- away, and back ---------------------------------------------------- */
+
+void
+again_lost(struct again *a)
+{
+	if (a->since == 0)
+		a->since = again_now();
+}
+
+void
+again_back(struct again *a)
+{
+	if (a->told)
+		note("connected again");
+	a->told = 0;
+	a->since = 0;
+	a->met = 1;
+}
+
+int
+again_ms(struct again *a, int ms)
+{
+	int64_t	left;
+
+	if (a->since == 0 || a->told)
+		return ms;
+	left = a->since + TELL_MS - again_now();
+	if (left > 0)
+		return left < ms ? (int)left : ms;
+	a->told = 1;
+	note("%s is away, trying again", client_server());
+	return ms;
+}
+
+/* ---- one request after another ----------------------------------------- */
+
+/* Milliseconds until the deadline, at most ms. */
+static int
+until(const struct again *a, int ms)
+{
+	int64_t	left = a->deadline - again_now();
+
+	return a->deadline == 0 || left > ms ? ms : left < 0 ? 0 : (int)left;
+}
+
+int
+again_over(const struct again *a)
+{
+	return a->deadline != 0 && again_now() >= a->deadline;
+}
+
+int
+again_run(struct again *a, struct req *r)
+{
+	struct curl_waitfd	w;
+
+	memset(&w, 0, sizeof w);
+	w.fd = sig_pipe[0];
+	w.events = CURL_WAIT_POLLIN;
+	req_start(r);
+	while (!req_done(r) && a->sig == 0 && !again_over(a)) {
+		multi_step(&w, w.fd != -1, until(a, again_ms(a, STEP_MS)));
+		a->sig = signals_take();
+		if (req_status(r) / 100 == 2)
+			again_back(a);
+	}
+	return req_ok(r) ? 0 : -1;
+}
+
+int
+again_pause(struct again *a, const struct req *r)
+{
+	unsigned int	n = a->failed++;
+	struct pollfd	pfd = { sig_pipe[0], POLLIN, 0 };
+	int64_t		at = again_now() + (n < 5 ? 100 << n : 2000), left;
+
+	if (a->sig != 0 || again_over(a) || n >= RETRIES ||
+	    (!req_ok(r) && !req_retry(r)) || (!a->met && req_unsent(r)))
+		return 0;
+	again_lost(a);
+	while ((left = at - again_now()) > 0 && a->sig == 0 && !again_over(a)) {
+		(void)poll(&pfd, 1, until(a, again_ms(a, (int)left)));
+		a->sig = signals_take();
+	}
+	return a->sig == 0 && !again_over(a);
+}
