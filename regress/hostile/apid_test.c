@@ -673,6 +673,88 @@ START_TEST(reconciled)
 }
 END_TEST
 
+/* ---- sessions by name ---------------------------------------------------- */
+
+static void
+sid_of(const char *body, char ret[27])
+{
+	const char	*at = strstr(body, "\"sessionId\":\"");
+
+	ck_assert_msg(at != NULL, "%s", body);
+	(void)snprintf(ret, 27, "%.26s", at + strlen("\"sessionId\":\""));
+}
+
+/* GET of that session: its status, and its id. */
+static int
+session(const char *ref, char ret[27])
+{
+	auto_free char	*body = NULL;
+	char		 path[128];
+	int		 status;
+
+	(void)snprintf(path, sizeof(path), "/sessions/%s", ref);
+	status = on("GET", "good-1", path, NULL, &body);
+	if (status == 200)
+		sid_of(body, ret);
+	return status;
+}
+
+START_TEST(named)
+{
+	char	id[40][27], got[27];
+	int	i;
+
+	ck_assert_int_eq(create("good-1", NULL), 201);
+	/* more than are kept in memory, the first under a name of its own */
+	for (i = 0; i < 40; i++) {
+		auto_free char	*body = NULL;
+
+		ck_assert_int_eq(on("POST", "good-1", "/exec", i == 0 ?
+		    "{\"argv\":[\"x\"],\"name\":\"first\"}" :
+		    "{\"argv\":[\"x\"],\"name\":\"again\"}", &body), 200);
+		sid_of(body, id[i]);
+	}
+	ck_assert_int_eq(session("again", got), 200);
+	ck_assert_str_eq(got, id[39]);
+	ck_assert_int_eq(session("first", got), 200);
+	ck_assert_str_eq(got, id[0]);
+	ck_assert_int_eq(session("none", got), 404);
+	ck_assert_int_eq(session(id[0], got), 200);
+	for (i = 0; i < 40; i++) {
+		char	part[27];
+
+		(void)str_copy(part, id[i], sizeof(part));
+		part[25] = '\0';
+		if ((i > 0 && strncmp(id[i - 1], part, 25) == 0) ||
+		    (i < 39 && strncmp(id[i + 1], part, 25) == 0)) {
+			ck_assert_int_eq(session(part, got), 400);
+			continue;	/* made within a millisecond */
+		}
+		ck_assert_int_eq(session(part, got), 200);
+		ck_assert_str_eq(got, id[i]);
+	}
+	id[0][11] = '\0';
+	ck_assert_int_eq(session(id[0], got), 404);	/* too short */
+}
+END_TEST
+
+/* What the runner says of its sessions is looked at when they are listed. */
+START_TEST(listed)
+{
+	auto_free char	*body = NULL;
+
+	ck_assert_int_eq(create("rows-1", NULL), 201);
+	ck_assert_int_eq(on("GET", "rows-1", "/sessions", NULL, NULL), 200);
+	neighbour();
+	ck_assert_int_eq(on("POST", "rows-1", "/exec",
+	    "{\"argv\":[\"x\"]}", NULL), 200);
+	ck_assert_int_eq(on("GET", "rows-1", "/sessions", NULL, &body), 200);
+	ck_has(body, "\"state\":\"ended\"");
+	await("rows-1", "\"state\":\"QUARANTINED\"");
+	neighbour();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -705,6 +787,8 @@ main(void)
 	tcase_add_test(t, stdin_odd);
 	tcase_add_test(t, closed);
 	tcase_add_test(t, announced);
+	tcase_add_test(t, named);
+	tcase_add_test(t, listed);
 	tcase_add_test(t, lines);
 	tcase_add_test(t, early);
 	tcase_add_test(t, collected);

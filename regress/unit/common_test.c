@@ -1,5 +1,6 @@
 /*
- * common_test.c: ids, times, the sealed configuration, ownership helpers.
+ * common_test.c: ids, times, which session is meant, the sealed configuration,
+ * ownership helpers.
  */
 #include <sys/mman.h>
 
@@ -12,6 +13,7 @@
 
 #include "conf.h"
 #include "log.h"
+#include "sref.h"
 #include "ulid.h"
 #include "xmalloc.h"
 
@@ -127,6 +129,75 @@ START_TEST(log_lines)
 }
 END_TEST
 
+/* ---- which session is meant -------------------------------------------- */
+
+static const struct seen { const char *id, *name; int ended; } seen[] = {
+	{ "01K8AAAAAAAAAAAAAAAAAAAAA1", "build", 0 },
+	{ "01K8AAAAAAAABAAAAAAAAAAAA2", "build", 0 },
+	{ "01K8BBBBBBBBBBBBBBBBBBBBB3", "build", 1 },
+	{ "01K8BBBBBBBBBBBBBBBBBBBBB4", "over", 1 },
+	{ "01K8BBBBBBBBBBBBBBBBBBBBB5", "over", 1 },
+	{ "01K8CCCCCCCCCCCCCCCCCCCCC6", "", 0 },
+	{ "01234567890123456789012347", "x", 0 },
+	{ "01K8DDDDDDDDDDDDDDDDDDDDD8", "012345678901234", 0 },
+	{ "01K8DDDDDDDDDDDDDDDDDDDDD9", "112345678901234", 0 },
+};
+#define NSEEN	(sizeof(seen) / sizeof(seen[0]))
+
+static const struct { const char *ref, *id; int many; } meant[] = {
+	{ "01K8AAAAAAAAAAAAAAAAAAAAA1", "01K8AAAAAAAAAAAAAAAAAAAAA1", 0 },
+	{ "01K8AAAAAAAAAAAAAAAAAAAAA9", NULL, 0 },
+	{ "01K8AAAAAAAA", NULL, 1 },
+	{ "01K8AAAAAAAAB", "01K8AAAAAAAABAAAAAAAAAAAA2", 0 },
+	{ "01K8CCCCCCCC", "01K8CCCCCCCCCCCCCCCCCCCCC6", 0 },
+	{ "build", "01K8AAAAAAAABAAAAAAAAAAAA2", 0 },	/* the newest runs */
+	{ "over", "01K8BBBBBBBBBBBBBBBBBBBBB5", 0 },
+	{ "ove", NULL, 0 },
+	/* digits: an id's beginning before a name */
+	{ "012345678901234", "01234567890123456789012347", 0 },
+	{ "112345678901234", "01K8DDDDDDDDDDDDDDDDDDDDD9", 0 },
+};
+
+/* In any order, and twice. */
+START_TEST(sessions_meant)
+{
+	struct sref	f;
+	const char	*id;
+	size_t		 i, k, at;
+
+	for (i = 0; i < sizeof(meant) / sizeof(meant[0]); i++)
+		for (k = 0; k < 2 * NSEEN; k++) {
+			ck_assert_int_eq(sref_init(&f, meant[i].ref), 0);
+			for (at = 0; at < NSEEN + k; at++)
+				sref_see(&f, seen[(at + k) % NSEEN].id,
+				    seen[(at + k) % NSEEN].name,
+				    seen[(at + k) % NSEEN].ended);
+			id = sref_id(&f);
+			ck_assert_int_eq(f.many, meant[i].many);
+			ck_assert_str_eq(id == NULL ? "" : id,
+			    meant[i].id == NULL ? "" : meant[i].id);
+		}
+}
+END_TEST
+
+START_TEST(sessions_none)
+{
+	static const char *const	bad[] = { "", "01K8AAAAAAA", "a b",
+	    "-x", "../x", "Build", "a/b", "01K8AAAAAAAAAAAAAAAAAAAAA1Z",
+	    "01K8AAAAAAAAU", "a234567890123456789012345678901234567890"
+	    "123456789012345678901234" };
+	struct sref			f;
+	size_t				i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_msg(sref_init(&f, bad[i]) == -1, "%s", bad[i]);
+	/* one without a name is nobody's name */
+	ck_assert_int_eq(sref_init(&f, "x"), 0);
+	sref_see(&f, seen[5].id, "", 0);
+	ck_assert_ptr_null(sref_id(&f));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -140,6 +211,8 @@ main(void)
 	tcase_add_test(t, sealed_conf);
 	tcase_add_test(t, copies);
 	tcase_add_test(t, log_lines);
+	tcase_add_test(t, sessions_meant);
+	tcase_add_test(t, sessions_none);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
 	srunner_set_fork_status(r, CK_NOFORK);
