@@ -82,7 +82,6 @@ wait_once(const struct args *a, struct again *w, int64_t until, json_t **ret)
 	char		*path = client_path("/v1/sandboxes", a->operand[0],
 			    "sessions", a->operand[1], NULL), num[24];
 	struct req	*r;
-	json_t		*s;
 	int		 rc = 0;
 
 	(void)snprintf(num, sizeof num, "%llu",
@@ -90,9 +89,11 @@ wait_once(const struct args *a, struct again *w, int64_t until, json_t **ret)
 	client_query(&path, "wait", num);
 	r = req_new("GET", path);
 	free(path);
-	if (again_run(w, r) == 0 && (s = req_answer(r)) != NULL) {
+	if (again_run(w, r) == 0) {
 		w->failed = 0;
-		*ret = s;
+		if ((*ret = req_answer(r)) == NULL)
+			rc = fail("%s answered without JSON",
+			    client_server());
 	} else if (again_over(w) || again_pause(w, r))
 		rc = 1;
 	else if (!again_over(w))

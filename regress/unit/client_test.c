@@ -589,6 +589,9 @@ START_TEST(waits)
 	    JSON("503", ""), JSON("200", "{\"state\":\"ended\","
 	    "\"exitCode\":4}")), "sandbox", "wait", "b", "s", NULL);
 	expect(4, NULL, "", "/sessions/s?wait=60");
+	with_input("", A(JSON("200", "<html>")), "sandbox", "wait", "b", "s",
+	    NULL);
+	expect(125, "", "answered without JSON", NULL);
 	with_input("", A(JSON("404", "{\"code\":\"not-found\",\"detail\":"
 	    "\"no\"}")), "sandbox", "wait", "b", "s", NULL);
 	expect(125, "", "no (not-found)", NULL);
