@@ -60,6 +60,30 @@ START_TEST(test_wb)
 }
 END_TEST
 
+/* Start, leave, find again by name, look, end. */
+START_TEST(test_wb_sessions)
+{
+	expect_wb("id=$(wb run --detach --name d -- sh -c 'cat; echo $0; "
+	    "exit 5' x); wb wait d; echo $?; wb logs d; wb logs --after 1 d; "
+	    "wb wait $id; echo $?; wb ps | grep -c \"^$id  ended  *5 \"",
+	    "5\nx\n5\n1\n");
+	/* of one name the newest that runs, else the newest */
+	expect_wb("for i in 1 2; do wb run --name e -- sh -c \"echo $i; "
+	    "exit $i\" >/dev/null; done; wb logs e; wb run -d --name e -- sh "
+	    "-c 'exec sleep 1000' >/dev/null; wb run --name f true; wb kill e;"
+	    " wb wait e; echo $?; wb kill e 2>/dev/null; echo $?",
+	    "2\n143\n125\n");
+	/* what is left behind can be reached, and by KILL all at once */
+	expect_wb("wb run --name g -- sh -c 'sleep 1000 >/dev/null 2>&1 &'; "
+	    "wb ps | awk '$7 == \"g\" { print $2, $6 }'; wb kill -s 9 g; until "
+	    "wb ps | grep -q 'ended .* 0  g$'; do sleep 0.01; done; "
+	    "wb kill g 2>/dev/null; echo $?", "ended 1\n125\n");
+	expect_wb("wb run -d --name h -- sh -c 'for i in 1 2 3 4 5; do echo $i;"
+	    " sleep 0.02; done' >/dev/null; wb logs -f h | tr '\\n' ' '",
+	    "1 2 3 4 5 ");
+}
+END_TEST
+
 static void
 dial_wb_as(struct chan *c, uid_t uid)
 {
@@ -235,6 +259,7 @@ case_wb(void)
 	tcase_add_checked_fixture(t, setup_attached, teardown);
 	tcase_set_timeout(t, 240);
 	tcase_add_test(t, test_wb);
+	tcase_add_test(t, test_wb_sessions);
 	tcase_add_test(t, test_wb_user);
 	tcase_add_test(t, test_announce);
 	tcase_add_test(t, test_wb_greedy);
