@@ -155,6 +155,8 @@ again_pause(struct again *a, const struct req *r)
 	struct pollfd	pfd = { sig_pipe[0], POLLIN, 0 };
 	int64_t		at = again_now() + (n < 5 ? 100 << n : 2000), left;
 
+	if (!req_unsent(r))
+		a->met = 1;	/* cut, but it was there */
 	if (a->sig != 0 || again_over(a) || n >= RETRIES ||
 	    (!req_ok(r) && !req_retry(r)) || (!a->met && req_unsent(r)))
 		return 0;

@@ -319,7 +319,7 @@ struct again {
 	int64_t		deadline;	/* ms of again_now(); 0: none */
 	int64_t		since;		/* away since, ms; 0: it is there */
 	int		told;		/* that it is away */
-	int		met;		/* it has answered once */
+	int		met;		/* it was reached once */
 	unsigned int	failed;		/* the caller's to reset: progress */
 	int		sig;		/* that was caught; ends all waiting */
 };

@@ -237,8 +237,10 @@ wb exec b -- sh -c "$tick" >"$work/x.out" 2>"$work/x.err" </dev/null &
 x=$!
 wb run b --follow -- sh -c "$tick" >"$work/f.out" 2>"$work/f.err" </dev/null &
 f=$!
-flowing() { [ -s "$work/l.out" ] && [ -s "$work/x.out" ] && [ -s "$work/f.out" ]; }
-await flowing
+# wait prints nothing before the end: that it is there shows in its connection
+connections() { awk -v p=":$(printf %04X "$port")\$" '$3 ~ p && $4 == "01" { n++ } END { print n + 0 }' /proc/net/tcp; }
+flowing() { [ -s "$work/l.out" ] && [ -s "$work/x.out" ] && [ -s "$work/f.out" ] && [ "$(connections)" -ge 4 ]; }
+await flowing && pass "four are connected" || fail "not all are connected: $(connections)"
 stop_serve
 told() { grep -q 'is away, trying again' "$work/l.err" && grep -q 'is away' "$work/x.err" && grep -q 'is away' "$work/f.err" && grep -q 'is away' "$work/w.err"; }
 await told && pass "a server that is away is told of" || fail "nothing is told" "$(cat "$work"/[lxfw].err)"

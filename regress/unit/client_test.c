@@ -608,6 +608,10 @@ START_TEST(wait_timeout)
 	    JSON("200", "{\"state\":\"ended\",\"exitCode\":4}")), "sandbox",
 	    "wait", "b", "s", "--timeout", "30", NULL);
 	expect(4, NULL, "", "/sessions/s?wait=30");
+	/* Cut while it was asked for the first time, then not there. */
+	with_input("", A(""), "sandbox", "wait", "b", "s", "--timeout", "1",
+	    NULL);
+	expect(124, "", "no answer after 1 s\n", NULL);
 	/* One that is away for all of it, after it was there. */
 	with_input("", A(JSON("200", "{\"state\":\"running\"}"), "", ""),
 	    "sandbox", "wait", "b", "s", "--timeout", "1", NULL);
