@@ -211,7 +211,7 @@ get_page(void *arg, const struct msg *m)
 	struct get		*g = arg;
 	const struct wire_list	*rows = &m->body.session_page.rows;
 	struct row_session	 r;
-	struct wire_bin		 items[ARGV_MAX];
+	struct wire_bin		 items[SESSION_ITEMS];
 	enum wb_code		 code = peer_code(m);
 	struct session		*s;
 	size_t			 i;
@@ -222,7 +222,7 @@ get_page(void *arg, const struct msg *m)
 	}
 	for (i = 0; i < rows->n; i++) {
 		if (wire_decode_into(&wire_row_session, rows->v[i].data,
-		    rows->v[i].len, items, ARGV_MAX, &r) == -1)
+		    rows->v[i].len, items, SESSION_ITEMS, &r) == -1)
 			fatalx("session row of stored: %s", wire_error());
 		(void)str_copy(g->id, r.id, sizeof(g->id));
 		s = session_find(g->box, r.id);	/* knows better */

@@ -84,7 +84,7 @@ function end(	i) {
 /^  / {
 	if (!open) blocks++
 	open = 1
-	match($0, /--[a-z-]+( [^ ]+)?/)
+	match($0, /--[a-z0-9-]+( [^ ]+)?/)
 	o = substr($0, RSTART, RLENGTH)
 	gsub(/\|/, " | ", o)
 	if ($1 ~ /^-.,$/) o = substr($1, 1, 2) " | " o

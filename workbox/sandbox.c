@@ -98,8 +98,8 @@ const struct cmd cmd_sandbox_proof = {
 
 /* ---- create ------------------------------------------------------------ */
 
-static int
-set_limits(const struct args *a, json_t *body)
+int
+spec_limits(const struct args *a, json_t *body)
 {
 	const char	*mem = args_get(a, "memory");
 	const char	*cpus = args_get(a, "cpus");
@@ -134,8 +134,8 @@ set_limits(const struct args *a, json_t *body)
 	return 0;
 }
 
-static int
-set_pairs(const struct args *a, const char *opt, const char *key,
+int
+spec_pairs(const struct args *a, const char *opt, const char *key,
     json_t *body)
 {
 	json_t	*pairs = pairs_json(a, opt);
@@ -174,9 +174,9 @@ create_main(const struct args *a)
 	int	 rc;
 
 	if ((rc = client_init(a)) != 0 || (rc = set_words(a, body)) != 0 ||
-	    (rc = set_limits(a, body)) != 0 ||
-	    (rc = set_pairs(a, "label", "labels", body)) != 0 ||
-	    (rc = set_pairs(a, "env", "env", body)) != 0) {
+	    (rc = spec_limits(a, body)) != 0 ||
+	    (rc = spec_pairs(a, "label", "labels", body)) != 0 ||
+	    (rc = spec_pairs(a, "env", "env", body)) != 0) {
 		json_decref(body);
 		return rc;
 	}

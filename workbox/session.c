@@ -14,11 +14,21 @@ static int	run_main(const struct args *);
 static int	ps_main(const struct args *);
 static int	kill_main(const struct args *);
 
+/* Of exec and run. */
+#define SPEC_OPTS							\
+	{ "user", "USER", "name or uid in the sandbox, or either with "	\
+	    ":group; its root if left out", 0, 0 },			\
+	{ "memory", "BYTES", "limit of the session's memory; K, M, G and " \
+	    "T may follow", 0, 0 },					\
+	{ "pids", "NUMBER", "limit of its processes", 0, 0 },		\
+	{ "label", "NAME=VALUE", "label of the session", 0, 1 }
+
 static const struct opt exec_opts[] = {
 	{ "name", "NAME", "name of the session", 0, 0 },
 	{ "env", "NAME=VALUE", "environment variable", 0, 1 },
 	{ "cwd", "DIR", "absolute directory in the sandbox; HOME if left out",
 	    0, 0 },
+	SPEC_OPTS,
 	{ "timeout", "SECONDS", "kill the command after this time", 0, 0 },
 	{ "no-stdin", NULL, "do not pass standard input on", 'n', 0 },
 	{ NULL, NULL, NULL, 0, 0 }
@@ -39,6 +49,7 @@ static const struct opt run_opts[] = {
 	{ "env", "NAME=VALUE", "environment variable", 0, 1 },
 	{ "cwd", "DIR", "absolute directory in the sandbox; HOME if left out",
 	    0, 0 },
+	SPEC_OPTS,
 	{ "timeout", "SECONDS", "kill the command after this time", 0, 0 },
 	{ "follow", NULL, "print its output instead, until it ends, and exit "
 	    "with its code", 'f', 0 },
@@ -160,17 +171,16 @@ set_timeout(const struct args *a, json_t *body)
 static json_t *
 session_spec(const struct args *a)
 {
-	json_t		*body = json_object(), *argv, *env;
+	json_t		*body = json_object(), *argv;
 	const char	*s;
 
 	argv = argv_json(a);
 	if (argv == NULL || json_object_set_new(body, "argv", argv) == -1)
 		goto bad;
-	if ((env = pairs_json(a, "env")) == NULL)
+	if (spec_pairs(a, "env", "env", body) != 0 ||
+	    spec_pairs(a, "label", "labels", body) != 0 ||
+	    spec_limits(a, body) != 0)
 		goto bad;
-	if (json_object_size(env) > 0)
-		json_object_set(body, "env", env);
-	json_decref(env);
 	if ((s = args_get(a, "cwd")) != NULL && *s != '/') {
 		(void)fail("--cwd: expected an absolute directory, not \"%s\"",
 		    s);
@@ -179,6 +189,11 @@ session_spec(const struct args *a)
 	if (s != NULL &&
 	    json_object_set_new(body, "cwd", json_string(s)) == -1) {
 		(void)fail("--cwd: expected UTF-8");
+		goto bad;
+	}
+	if ((s = args_get(a, "user")) != NULL &&
+	    json_object_set_new(body, "user", json_string(s)) == -1) {
+		(void)fail("--user: expected UTF-8");
 		goto bad;
 	}
 	if ((s = args_get(a, "name")) != NULL)

@@ -370,6 +370,10 @@ void		 left_running(const char *sandbox, const char *session,
 		    uint64_t after);
 /* The exit code that a session's JSON means: problem_exit() of its reason. */
 int		 session_code(const json_t *);
+/* --memory, --cpus and --pids as `limits', pairs as that key; 0 or a code. */
+int		 spec_limits(const struct args *, json_t *body);
+int		 spec_pairs(const struct args *, const char *opt,
+		    const char *key, json_t *body);
 /* {"K": "V"} from --env K=V ..., or NULL: told what was wrong. */
 json_t		*pairs_json(const struct args *, const char *opt);
 /* Runs it to its end; takes body.  The command's exit code or ours. */
