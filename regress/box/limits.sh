@@ -32,6 +32,20 @@ out=$(wb exec lim -- sh -c 'i=0; while [ $i -lt 400 ]; do sleep 100 & i=$((i + 1
 like "a fork bomb stops at the limit" "$out" "fork|temporarily|Resource"
 is "an exec works while it lasts" "$(wb exec lim -- echo alive 2>&1)" alive
 
+# limits of one session, where the kernel counts by session
+if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+	out=$(wb exec lim --pids 8 -- sh -c 'i=0; while [ $i -lt 20 ]; do sleep 100 & i=$((i + 1)); done; wait' 2>&1)
+	like "a session has fewer processes than its box" "$out" "fork|temporarily|Resource"
+	s=$(wb run lim --memory 16M -- dd if=/dev/zero of=/dev/null bs=30M count=1 | sed -n 's/.*"sessionId": *"\([^"]*\).*/\1/p')
+	like "and less memory" "$(wb wait lim "$s" 2>&1)" '"reason": "oom"'
+	is "which another needs not know" "$(wb exec lim -- dd if=/dev/zero of=/dev/null bs=30M count=1 2>/dev/null && echo fits)" fits
+else
+	no "a session's own limits are refused on cgroup v1" 125 wb exec lim --pids 8 -- true
+	like "and it says why" "$out" "limits: .*cgroup v1"
+fi
+no "a session's limit above its box's" 125 wb exec lim --memory 1G -- true
+like "is refused by name" "$out" "limits.memoryBytes"
+
 # ceilings
 no "more memory than the ceiling is refused" 125 wb create --name big --network none --memory 99999999999999
 like "and says so" "$out" "limit-above-ceiling|limits.memoryBytes"
