@@ -167,3 +167,32 @@ again_pause(struct again *a, const struct req *r)
 	}
 	return a->sig == 0 && !again_over(a);
 }
+
+int
+again_make(char *path, json_t *body, json_t **ret)
+{
+	struct again	 a = { 0, 0, 0, 0, 0, 0 };
+	struct req	*r;
+	char		 key[33];
+	int		 rc = 0, more = 1;
+
+	key_new(key);
+	while (more) {
+		r = req_new("POST", path);
+		req_key(r, key);
+		req_json(r, json_incref(body));
+		more = 0;
+		if (again_run(&a, r) == 0) {
+			if ((*ret = req_answer(r)) == NULL)
+				rc = fail("%s answered without JSON",
+				    client_server());
+		} else if (req_status(r) != 0 || !again_pause(&a, r))
+			rc = req_fail(r);
+		else
+			more = 1;
+		req_free(r);
+	}
+	json_decref(body);
+	free(path);
+	return rc;
+}

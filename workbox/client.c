@@ -350,6 +350,29 @@ req_bytes(struct req *r, const void *data, size_t len)
 }
 
 void
+key_new(char ret[33])
+{
+	unsigned char	 b[16];
+	FILE		*fp = fopen("/dev/urandom", "r");
+	size_t		 i;
+
+	if (fp == NULL || fread(b, sizeof b, 1, fp) != 1)
+		abort();	/* no host without it runs us */
+	(void)fclose(fp);
+	for (i = 0; i < sizeof b; i++)
+		(void)snprintf(ret + 2 * i, 3, "%02x", b[i]);
+}
+
+void
+req_key(struct req *r, const char *key)
+{
+	char	*line = xasprintf("Idempotency-Key: %s", key);
+
+	header(r, line);
+	free(line);
+}
+
+void
 req_json(struct req *r, json_t *j)
 {
 	char	*text = json_dumps(j, JSON_COMPACT);

@@ -8,7 +8,8 @@
  * waits in one queue, in the order of its numbers; when more than QUEUE_HIGH
  * waits, the stream is paused, which holds the command back.  The first
  * SIGINT, SIGTERM or SIGHUP is passed on; the second ends this program and
- * leaves the command running.  A command is never started twice.
+ * leaves the command running.  A command is never started twice: the first
+ * request has a key, with which it may be repeated where its answer was cut.
  */
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -42,6 +43,9 @@ struct piece {
 
 struct exec {
 	const char	*box;			/* borrowed */
+	json_t		*body;			/* owned */
+	char		 key[33];
+	int		 sent;			/* the server may have it */
 	char		*sid;			/* owned; NULL: not known yet */
 	struct req	*out, *in, *sig;	/* owned, NULL: none */
 	struct lines	 lines;
@@ -360,6 +364,22 @@ write_unit(int fd)
 
 /* ---- the stream -------------------------------------------------------- */
 
+/* The command, at most once: again under the same key. */
+static void
+ask(struct exec *x)
+{
+	char	*path = client_path("/v1/sandboxes", x->box, "exec", NULL);
+
+	client_query(&path, "stream", "1");
+	x->out = req_new("POST", path);
+	free(path);
+	req_key(x->out, x->key);
+	req_json(x->out, json_incref(x->body));
+	req_sink(x->out, on_output, x);
+	req_start(x->out);
+	x->retry_at = 0;
+}
+
 static void
 follow(struct exec *x)
 {
@@ -383,8 +403,13 @@ stream_broke(struct exec *x)
 {
 	int	again = req_ok(x->out) || req_retry(x->out);
 
+	if (!req_unsent(x->out))
+		x->sent = 1;
+	if (x->sid == NULL)	/* an answer that came whole is one */
+		again = x->sent && (req_ok(x->out) ||
+		    req_status(x->out) == 0);
 	lines_free(&x->lines);
-	if (x->sid == NULL || !again || (x->give_up != 0 &&
+	if (!again || (x->give_up != 0 &&
 	    again_now() > x->give_up)) {
 		x->rc = req_ok(x->out) ? fail("%s ended the answer early",
 		    client_server()) : req_fail(x->out);
@@ -571,12 +596,16 @@ start_due(struct exec *x)
 		x->paused = 0;
 		req_resume(x->out);
 	}
+	if (x->retry_at != 0 && again_now() >= x->retry_at) {
+		if (x->sid == NULL)
+			ask(x);
+		else
+			follow(x);
+	}
 	if (x->sid == NULL)
 		return;
 	if (x->sig_due != 0 && x->sig == NULL)
 		send_signal(x);
-	if (x->retry_at != 0 && again_now() >= x->retry_at)
-		follow(x);
 	if (x->in == NULL && x->in_open && (x->in_len > 0 || x->in_eof) &&
 	    again_now() >= x->in_at)
 		send_input(x);
@@ -659,7 +688,6 @@ int
 exec_run(const char *box, json_t *body, int use_stdin)
 {
 	static struct exec	 x;
-	char			*path;
 
 	memset(&x, 0, sizeof x);
 	x.box = box;
@@ -670,13 +698,9 @@ exec_run(const char *box, json_t *body, int use_stdin)
 	x.sig_fd = signals_catch();
 	if (use_stdin)
 		first_input(&x, body);
-	path = client_path("/v1/sandboxes", box, "exec", NULL);
-	client_query(&path, "stream", "1");
-	x.out = req_new("POST", path);
-	free(path);
-	req_json(x.out, body);
-	req_sink(x.out, on_output, &x);
-	req_start(x.out);
+	x.body = body;
+	key_new(x.key);
+	ask(&x);
 	while (unfinished(&x))
 		step(&x);
 	if (x.rc == -1)
@@ -687,6 +711,7 @@ exec_run(const char *box, json_t *body, int use_stdin)
 	drop_queue(&x);
 	lines_free(&x.lines);
 	json_decref(x.ended);
+	json_decref(x.body);
 	free(x.sid);
 	return x.rc;
 }

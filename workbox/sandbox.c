@@ -183,7 +183,7 @@ create_main(const struct args *a)
 	path = client_path("/v1/sandboxes", NULL);
 	if (args_get(a, "no-wait") != NULL)
 		client_query(&path, "wait", "0");
-	if ((rc = client_call("POST", path, body, &box)) != 0)
+	if ((rc = again_make(path, body, &box)) != 0)
 		return rc;
 	rc = json_print(box);
 	json_decref(box);

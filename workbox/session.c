@@ -232,7 +232,7 @@ run_main(const struct args *a)
 		return rc;
 	if ((body = session_spec(a)) == NULL)
 		return EXIT_OURS;
-	rc = client_call("POST", client_path("/v1/sandboxes", a->operand[0],
+	rc = again_make(client_path("/v1/sandboxes", a->operand[0],
 	    "sessions", NULL), body, &s);
 	if (rc != 0)
 		return rc;

@@ -267,6 +267,9 @@ void	 client_query(char **path, const char *key, const char *value);
 
 struct req *req_new(const char *method, const char *path);
 void	 req_free(struct req *);	/* NULL is ignored */
+/* Hexadecimal digits that nobody else has. */
+void	 key_new(char ret[33]);
+void	 req_key(struct req *, const char *);	/* Idempotency-Key */
 void	 req_json(struct req *, json_t *);	/* takes the reference */
 void	 req_bytes(struct req *, const void *, size_t);	/* copied */
 /*
@@ -337,6 +340,12 @@ int		 again_run(struct again *, struct req *);
  * often, too late, or a signal came.
  */
 int		 again_pause(struct again *, const struct req *);
+/*
+ * POST of what makes something, under a key of its own, so that it is done
+ * once however often it is asked: again where an answer was cut.  path is
+ * freed, body taken.  0 with the answer, or a code.
+ */
+int		 again_make(char *path, json_t *body, json_t **ret);
 /* From now on INT, TERM and HUP wait to be taken; fd is readable then. */
 int		 signals_catch(void);
 int		 signals_take(void);	/* one, or 0 */

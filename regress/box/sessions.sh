@@ -257,6 +257,34 @@ for o in l x f w; do
 	is "told once, and that it is back ($o)" "$(grep -c 'is away, trying again' "$work/$o.err") $(grep -c 'connected again$' "$work/$o.err")" '1 1'
 done
 
+# ---- the server goes away in the moment of the start: it is done once
+up() { [ -n "$(daemon_pids apid)" ] && [ -n "$(daemon_pids stored)" ] && wb list >/dev/null 2>&1; }
+n=0
+for stop in stored none; do
+	n=$((n + 1))
+	await up || fail "the daemons are not back"
+	stored=$(daemon_pids stored) apid=$(daemon_pids apid)
+	[ $stop = none ] || kill -STOP "$stored"	# before it is recorded
+	wb exec -n b -- sh -c 'echo x >>/root/once; sleep 0.5; wc -l </root/once' >"$work/once" 2>&1 &
+	x=$!
+	connected() { [ "$(connections)" -ge 1 ]; }
+	await connected
+	[ $stop = stored ] || await wb exec -n b -- test -e /root/once
+	kill -KILL "$apid" "$stored"
+	wait $x; is "exec, the daemons killed under it ($stop stopped)" "$?" 0
+	is "and ran once" "$(cat "$work/once")" $n
+	[ $n = 2 ] || wb exec -n b -- true
+done
+await up
+kill -STOP "$(daemon_pids stored)"
+wb create --name made --network none >"$work/made" 2>&1 &
+x=$!
+await connected
+kill -KILL "$(daemon_pids apid)" "$(daemon_pids stored)"
+wait $x; is "create, the daemons killed under it" "$?" 0
+is "makes one sandbox" "$(wb list | grep -c '^made ')" 1
+wb rm made >/dev/null
+
 # ---- names of before the restart
 no "a name of before it" 2 wb wait b "$two"
 no "the newest of that name" 143 wb wait b job
