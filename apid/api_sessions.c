@@ -278,40 +278,7 @@ look_reply(struct look *l)
 
 	session_wait_drop(&l->end);
 	l->items = json_pack("[o]", session_json(s));
-	sessions_now(s->box, l->items, 0, look_told_now, l);
-}
-
-/* How much output there is: of no chunk at all. */
-static void
-look_told(void *arg, const struct msg *m)
-{
-	struct look			*l = arg;
-	struct session			*s = l->session;
-	const struct msg_session_chunk	*c;
-
-	if (m != NULL && m->row->type == MSG_SESSION_CHUNK &&
-	    strcmp(m->body.session_chunk.id, s->id) == 0) {
-		c = &m->body.session_chunk;
-		s->first_seq = c->first_seq;
-		if (c->last_seq > s->last_seq && !s->exit_known)
-			s->last_seq = c->last_seq;
-	}
-	look_reply(l);
-}
-
-static void
-look_ask(struct look *l)
-{
-	struct msg_session_read	 m = { .after = WB_U63 };
-	struct session		*s = l->session;
-
-	if (!box_talks(s->box)) {
-		look_reply(l);
-		return;
-	}
-	(void)str_copy(m.id, s->id, sizeof(m.id));
-	peer_ask(s->box->runner, MSG_SESSION_READ, &m, T_RUNNER, look_told,
-	    l);
+	sessions_now(s->box, l->items, 1, look_told_now, l);
 }
 
 /* The end, or its time is over, or the client is gone, or we stop. */
@@ -321,7 +288,7 @@ look_over(struct look *l)
 	session_wait_drop(&l->end);
 	http_on_gone(l->req, NULL, NULL);
 	http_timer(l->req, 0, NULL, NULL);
-	look_ask(l);
+	look_reply(l);
 }
 
 static void
@@ -363,7 +330,7 @@ look_session(struct session *s, enum wb_code code, void *arg)
 	l->end.fn = look_ended;
 	l->end.arg = l;
 	if (wait == 0 || s->state == SESSION_ENDED) {
-		look_ask(l);
+		look_reply(l);
 		return;
 	}
 	http_on_gone(r, look_gone, l);

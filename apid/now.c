@@ -72,6 +72,7 @@ now_told(struct now *l, const char *id, const struct row_rsession *x)
 		if (cmp == 0) {
 			now_set(item, "firstSeq", x->first_seq);
 			now_set(item, "lastSeq", x->last_seq);
+			now_set(item, "droppedBytes", x->dropped_bytes);
 		}
 		l->at++;
 	}

@@ -377,6 +377,7 @@ session_row(struct session *s, struct row_rsession *ret)
 	ret->signal = s->signal;
 	ret->timed_out = s->timed_out;
 	ret->first_seq = ring_first(&s->ring);
+	ret->dropped_bytes = ring_start(&s->ring);
 	ret->last_seq = s->ring.last_seq;
 	if (ret->ended && s->has_cgroup)
 		ret->left_behind = cgroup_count(s->id);

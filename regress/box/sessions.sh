@@ -129,6 +129,9 @@ ok "more output than is kept" wb wait a much
 wb logs a much >"$work/out" 2>"$work/err"
 is "what was dropped and what is kept are all of it" "$(($(wc -c <"$work/out") + $(dropped "$work/err")))" $total
 like "in the numbers, too" "$(row a much 5)" '^[1-9][0-9]+-[1-9][0-9]+$'
+gone=$(dropped "$work/err")
+is "and the session says how much" "$(wb ps a --all --format json | sed -n 's/.*"droppedBytes": \([1-9][0-9]*\).*/\1/p')" "$gone"
+is "looked at by itself, too" "$(curl -s -H "Authorization: Bearer $WB_TOKEN" "$WB_URL/v1/sandboxes/a/sessions/much" | sed -n 's/.*"droppedBytes":\([0-9]*\).*/\1/p')" "$gone"
 last=$(row a much 5 | sed 's/.*-//')
 is "the last chunk by its number" "$(wb logs a much --after $((last - 1)) 2>&1 | cmp - "$work/out" 2>&1 | grep -c EOF)" 1
 is "behind the last: nothing" "$(wb logs a much --after "$last" 2>&1)" ''
