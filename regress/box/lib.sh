@@ -14,7 +14,7 @@ WB_BIN=$WB_PREFIX/bin/workbox
 work=${WB_WORK:-$(mktemp -d /tmp/wb-regress.XXXXXX)}
 WB_STATE=$work/state
 WB_CGROUP=wb-regress-$$
-WB_UIDS=1342111744
+WB_UIDS=${WB_UIDS:-1342111744}
 serve_pid= watch_pid=
 passed=0 failed=0 skipped=0
 # nobody's client file but the test's
