@@ -162,23 +162,44 @@ create_name(struct http_req *r, const json_t *body, char ret[64])
 	return str_copy(ret, n, 64);
 }
 
+/* The schema's patterns see bytes, not C1 controls, which are two. */
 static int
-create_lists(struct http_req *r, struct row_sandbox *row)
+label_text(struct http_req *r, const struct wire_bin *label)
+{
+	char		 field[80] = "labels.";	/* a name has 63 at most */
+	const char	*eq = memchr(label->data, '=', label->len);
+	size_t		 n = strlen(field);
+
+	if (wire_charset_ok(CS_TEXT, label->data, label->len))
+		return 0;
+	memcpy(field + n, label->data, (size_t)(eq -
+	    (const char *)label->data));
+	http_fail(r, CODE_BAD_REQUEST, field, "Expected: text without "
+	    "control characters.");
+	return -1;
+}
+
+int
+api_labels(struct http_req *r, const struct wire_list *labels)
 {
 	size_t	i;
 
-	if (list_bytes(&row->labels) > LABELS_MAX) {
+	if (list_bytes(labels) > LABELS_MAX) {
 		http_fail(r, CODE_BAD_REQUEST, "labels", "Labels are larger "
 		    "than %d bytes together.", LABELS_MAX);
 		return -1;
 	}
-	for (i = 0; i < row->labels.n; i++)
-		if (!wire_charset_ok(CS_TEXT, row->labels.v[i].data,
-		    row->labels.v[i].len)) {
-			http_fail(r, CODE_BAD_REQUEST, "labels", "Labels "
-			    "hold no control characters.");
+	for (i = 0; i < labels->n; i++)
+		if (label_text(r, &labels->v[i]) == -1)
 			return -1;
-		}
+	return 0;
+}
+
+static int
+create_lists(struct http_req *r, struct row_sandbox *row)
+{
+	if (api_labels(r, &row->labels) == -1)
+		return -1;
 	if (list_bytes(&row->env) > ENV_MAX) {
 		http_fail(r, CODE_BAD_REQUEST, "env", "The environment is "
 		    "larger than %d bytes.", ENV_MAX);

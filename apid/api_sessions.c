@@ -12,7 +12,6 @@
 #define ARGV_MAX	32768		/* bytes; proto.def, session_run */
 #define ENV_MAX		16384
 #define CWD_MAX		1023
-#define LABELS_MAX	8192
 #define LIST_LIMIT	100
 #define ROWS_PAGE	256		/* proto.def, session_rows.limit */
 
@@ -41,12 +40,7 @@ spec_lists(struct http_req *r, const struct session_spec *sp)
 		    "larger than %d bytes.", ENV_MAX);
 		return -1;
 	}
-	if (list_bytes(&sp->labels) > LABELS_MAX) {
-		http_fail(r, CODE_BAD_REQUEST, "labels", "Labels are larger "
-		    "than %d bytes together.", LABELS_MAX);
-		return -1;
-	}
-	return 0;
+	return api_labels(r, &sp->labels);
 }
 
 /* The limits of one session lie below its sandbox's, or say nothing. */

@@ -596,6 +596,8 @@ void	 api_fail(struct http_req *, enum wb_code, const char *detail);
 /* The same with the session's id, where it may go on. */
 void	 api_fail_session(struct http_req *, enum wb_code,
 	    const struct session *, const char *why);
+/* Labels ("name=value") as stored takes them: 0, or -1 after an answer. */
+int	 api_labels(struct http_req *, const struct wire_list *);
 /*
  * The body of exec and session_create: argv and env are the caller's to free
  * (spec_free), the rest is borrowed from the request.  What of stdin does
