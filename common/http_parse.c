@@ -64,8 +64,8 @@ static const char *const method_name[HTTP_M_COUNT] = {
 /* Fields that stand at most once; the first ones mean something here. */
 enum { K_HOST, K_LENGTH, K_CODING, K_EXPECT, K_OTHER };
 
-static const struct { const char *name; uint16_t len; } single[] = {
-#define NAME(s) { s, sizeof(s) - 1 }
+static const struct { const char *name, *twice; uint16_t len; } single[] = {
+#define NAME(s) { s, "repeated " s, sizeof(s) - 1 }
 	[K_HOST] = NAME("host"),
 	[K_LENGTH] = NAME("content-length"),
 	[K_CODING] = NAME("transfer-encoding"),
@@ -354,7 +354,7 @@ field_known(struct http_parse *p, const char *buf, const struct http_field *f)
 	if (k == NSINGLE)
 		return HTTP_P_MORE;
 	if (p->seen & 1u << k)
-		return fail(p, 400, "repeated field");
+		return fail(p, 400, single[k].twice);
 	p->seen |= 1u << k;
 	switch (k) {
 	case K_HOST:
