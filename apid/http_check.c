@@ -425,7 +425,12 @@ query_pair(struct http_req *r, char *name)
 	for (q = r->route->query; q->name != NULL; q++)
 		if (strcmp(q->name, name) == 0)
 			return query_value(r, q, value);
-	http_fail(r, CODE_BAD_REQUEST, name, "This parameter is unknown.");
+	if (name[0] == '\0')
+		http_fail(r, CODE_BAD_REQUEST, NULL,
+		    "A parameter has no name.");
+	else
+		http_fail(r, CODE_BAD_REQUEST, name,
+		    "This parameter is unknown.");
 	return -1;
 }
 
