@@ -189,6 +189,14 @@ reader_chunk(struct reader *r, const struct msg_session_chunk *c)
 		r->target = c->last_seq;
 		r->targeted = 1;
 	}
+	/*
+	 * Asked before a gap was told, it counts again what that one did.
+	 * What was asked behind that one comes, or is asked next.
+	 */
+	if (c->gap_last != 0 && c->gap_first <= r->told && top > r->told) {
+		reader_more(r);
+		return;
+	}
 	if (top > r->told) {	/* else told already, beyond a gap */
 		r->told = top;
 		if (r->ask < top)
@@ -434,6 +442,20 @@ offset_due(const char *detail)
 	return errno != 0 || *end != '\0' || v > WB_U63 ? 0 : v;
 }
 
+/* Its runner is gone: because the sandbox goes, or nobody knows why. */
+static void
+feed_lost(struct feed *f)
+{
+	const char	*why;
+	enum wb_code	 code = box_refuses(f->session->box, &why);
+
+	if (code == CODE_NONE) {
+		code = CODE_INTERNAL;
+		why = "The sandbox's runner went away.";
+	}
+	feed_over(f, code, f->offset, why);
+}
+
 static void
 feed_again(int fd, short what, void *arg)
 {
@@ -444,8 +466,7 @@ feed_again(int fd, short what, void *arg)
 	if (f->session->box->runner != NULL)
 		feed_step(f);
 	else
-		feed_over(f, CODE_INTERNAL, f->offset,
-		    "The sandbox's runner went away.");
+		feed_lost(f);
 }
 
 static void
@@ -459,8 +480,7 @@ feed_taken(void *arg, const struct msg *m)
 		if (event_add(&f->again, &tv) == -1)
 			fatalx("add timer: out of memory");
 	} else if (m == NULL) {
-		feed_over(f, CODE_INTERNAL, f->offset,
-		    "The sandbox's runner went away.");
+		feed_lost(f);
 	} else if (m->row->type == MSG_ERROR) {
 		(void)str_copy(detail, m->body.error.detail, sizeof(detail));
 		feed_over(f, (enum wb_code)m->body.error.code,
