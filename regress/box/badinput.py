@@ -14,10 +14,11 @@ import signal
 import socket
 import sys
 import threading
-import time
 
-HOST = ("127.0.0.1", int(os.environ["WB_PORT"]))
-TOKEN = os.environ["WB_TOKEN"]
+import wire
+from wire import (TOKEN, Answer, Req, check, connect, delete, get, good, post,
+                  rest, talk, until)
+
 CGROUP = os.environ["WB_CGROUP"]
 NONE = "\\(en"          # the page's word for no field
 VARY = ("member", "parameter")
@@ -27,110 +28,6 @@ SB = "/v1/sandboxes"
 ONE = SB + "/one"
 EXEC = ONE + "/exec"
 SESS = ONE + "/sessions"
-failed = False
-
-
-def check(text, good, *more):
-    global failed
-    print(("ok - " if good else "not ok - ") + text)
-    if not good:
-        failed = True
-        for m in more:
-            print("#   %.600s" % (m,))
-    sys.stdout.flush()
-
-
-# ---- requests ---------------------------------------------------------------
-
-class Answer:
-    def __init__(self, data):
-        self.raw, self.body = data, b""
-        head, _, body = data.partition(b"\r\n\r\n")
-        while head.startswith(b"HTTP/1.1 100 "):
-            head, _, body = body.partition(b"\r\n\r\n")
-        m = re.match(rb"HTTP/1\.1 (\d{3})", head)
-        self.status = int(m.group(1)) if m else 0
-        self.head = head.decode("latin-1").lower()
-        if "transfer-encoding: chunked" in self.head:
-            while body:
-                n, _, body = body.partition(b"\r\n")
-                self.body += body[:int(n, 16)]
-                body = body[int(n, 16) + 2:]
-        else:
-            self.body = body
-        try:
-            self.json = json.loads(self.body)
-        except ValueError:
-            self.json = {}
-
-    def __str__(self):
-        return "%d %s" % (self.status, self.body.decode("utf-8", "replace"))
-
-
-def connect():
-    s = socket.create_connection(HOST, timeout=30)
-    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return s
-
-
-def talk(data, shut=False):
-    """All that is answered to these bytes, until the server closes."""
-    with connect() as s:
-        out = bytearray()
-        try:
-            s.sendall(data)
-            if shut:
-                s.shutdown(socket.SHUT_WR)
-        except OSError:         # refused before all was sent
-            pass
-        try:
-            while True:
-                d = s.recv(65536)
-                if not d:
-                    break
-                out += d
-        except ConnectionResetError:
-            pass
-        return Answer(bytes(out))
-
-
-class Req:
-    """A request; `drop' and `more' change its head."""
-    def __init__(self, method, path, body=None, more=(), drop=(), head=None):
-        if body is not None and not isinstance(body, bytes):
-            body = json.dumps(body).encode()
-        fields = {"Host": "localhost", "Authorization": "Bearer " + TOKEN,
-                  "Connection": "close"}
-        if body is not None:
-            fields["Content-Type"] = "application/json"
-            fields["Content-Length"] = str(len(body))
-        for k in drop:
-            fields.pop(k, None)
-        lines = [b"%s %s HTTP/1.1" % (method.encode(), path.encode("latin-1"))]
-        if head is not None:
-            lines = [head]
-        lines += [("%s: %s" % kv).encode("latin-1") for kv in fields.items()]
-        lines += [x if isinstance(x, bytes) else x.encode("utf-8")
-                  for x in more]
-        self.data = b"\r\n".join(lines) + b"\r\n\r\n" + (body or b"")
-        self.head_len = len(self.data) - len(body or b"")
-        self.text = "%s %s %.60r" % (method, path[:80], body)
-        self.method, self.path = method, path
-
-    def send(self):
-        return talk(self.data)
-
-
-def get(path, **kw):
-    return Req("GET", path, **kw)
-
-
-def post(path, body=None, **kw):
-    return Req("POST", path, body, **kw)
-
-
-def delete(path, **kw):
-    return Req("DELETE", path, **kw)
 
 
 def box(**kw):
@@ -148,24 +45,7 @@ def chunked(path, *chunks, end=b"0\r\n\r\n"):
     return r
 
 
-def good(r, *status):
-    a = r.send()
-    if a.status not in (status or (200, 201, 202, 204)):
-        check("set up: " + r.text, False, a)
-        raise SystemExit(1)
-    return a
-
-
-def until(what, fn):
-    for _ in range(400):
-        if fn():
-            return
-        time.sleep(0.05)        # the pace of asking
-    check("set up: " + what, False)
-    raise SystemExit(1)
-
-
-# ---- the world ---------------------------------------------------------------
+# ---- the world --------------------------------------------------------------
 
 class World:
     """Sandboxes in each state, sessions of each kind."""
@@ -233,13 +113,7 @@ class World:
 
     def drained(self):
         good(delete(SB + "/drain?graceSeconds=0"))
-        a = b""
-        while True:
-            d = self.remover.recv(65536)
-            if not d:
-                break
-            a += d
-        a = Answer(a)
+        a = Answer(rest(self.remover))
         check("who removed it is answered", a.status == 200 and
               a.json["state"] in ("DELETING", "DELETED"), a)
 
@@ -253,14 +127,8 @@ class World:
                 s.sendall(r.data[-1:])
             got = []
             for s in socks:
-                data = b""
-                while True:
-                    d = s.recv(65536)
-                    if not d:
-                        break
-                    data += d
+                got.append(Answer(rest(s)).json.get(member, ""))
                 s.close()
-                got.append(Answer(data).json.get(member, ""))
             if ids is not None:
                 ids += [i for i in got if i]
             heads = [i[:12] for i in got if i]
@@ -281,7 +149,7 @@ ln -s loop /tmp/loop
 """
 
 
-# ---- the cases -----------------------------------------------------------------
+# ---- the cases --------------------------------------------------------------
 
 cases = {}
 made = set()    # cases that leave something
@@ -857,7 +725,7 @@ def _(w):
 
 
 class Slow:
-    """What comes not whole; its answer is there when the others are through."""
+    """What comes not whole; its answer is there when others are through."""
     def __init__(self, data):
         self.data, self.answer = data, None
         self.text = "%.30r ..." % data
@@ -907,12 +775,7 @@ class Soon:
                      drop=["Connection"])
         with connect() as s:
             s.sendall(first.data + run(SB + "/soon/exec").data)
-            data = b""
-            while True:
-                d = s.recv(65536)
-                if not d:
-                    break
-                data += d
+            data = rest(s)
         data = data[data.index(b"HTTP/1.1", 1):]
         good(delete(SB + "/soon?graceSeconds=0"))
         return Answer(data)
@@ -1130,7 +993,7 @@ def _(w):
         yield get("/", head=b"GET /healthz HTTP/" + v)
 
 
-# ---- the page --------------------------------------------------------------------
+# ---- the page ---------------------------------------------------------------
 
 def page(path):
     """-> (status, code, field, text) of each row."""
@@ -1170,7 +1033,7 @@ def judge(w, r, status, code, field):
     told = p.get("field", "")
     if told != (field[:len(told)] if len(told) > 190 else field):
         return "%s: field, expected %r: %s" % (r.text, field, a)
-    if not p.get("detail", "").strip() or "application/problem+json" not in \
+    if not a.whole or not p.get("detail", "").strip() or "application/problem+json" not in \
             a.head or p["requestId"].lower() not in a.head:
         return "%s: no whole problem: %s" % (r.text, a)
     if TOKEN.encode() in a.raw:
@@ -1211,7 +1074,7 @@ def row(w, status, code, field, text):
             check("%s: nothing was done" % text, False, was, now)
 
 
-# ---- clients that vanish ----------------------------------------------------------
+# ---- clients that vanish ----------------------------------------------------
 
 def cut(r, how):
     """Sends each beginning of a request, and goes."""
@@ -1273,7 +1136,8 @@ def fine():
             ("256 variables", run(env={"V%d" % i: "" for i in range(256)})),
             ("labels of 8,192 bytes", run(labels=dict(
                 {"l%d" % i: "v" * 1021 for i in range(7)}, l="v" * 1021))),
-            ("a label that is not ASCII", run(labels={"a": "ä\u2028\U0001f600"})),
+            ("a label that is not ASCII", run(
+                labels={"a": "ä\u2028\U0001f600"})),
             ("all of them", run(argv=["echo", "x" * 32764],
                                 env={"A": "v" * 16382}, stdin="x" * 1048576,
                                 labels={"l%d" % i: "v" * 1021
@@ -1342,7 +1206,7 @@ def main():
     good(delete(SB + "/sealed?graceSeconds=0"))
     check("the server is well", good(get("/healthz")).json == {
         "status": "ok"} and good(run()).json["exitCode"] == 0)
-    return failed
+    return wire.failed
 
 
 if __name__ == "__main__":

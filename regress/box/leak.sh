@@ -7,36 +7,14 @@ box_serve
 
 wb() { "$WB_BIN" sandbox "$@"; }
 
-facts() {
-	echo "host mounts: $(wc -l </proc/self/mountinfo)"
-	for d in privd netd stored apid; do
-		for p in $(daemon_pids "$d"); do
-			echo "$d mounts: $(wc -l <"/proc/$p/mountinfo")"
-			echo "$d descriptors: $(ls "/proc/$p/fd" | wc -l)"
-		done
-	done
-	lsns -n -o TYPE | sort | uniq -c | awk '{ print "namespaces", $2 ":", $1 }'
-	find /sys/fs/cgroup -type d -path "*/$WB_CGROUP*" | sort
-	nft list tables 2>/dev/null
-	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -print | sort
-}
-
-uids_in_use() {	# processes and files with a uid of the boxes' ranges
-	ps -eo uid= | awk -v u="$WB_UIDS" '$1 >= u + 65536 && $1 < u + 65536 * 4097' | wc -l
-	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -uid "+$WB_UIDS" -print | wc -l
-}
-
 one() {
 	wb create --name "$1" --network none >/dev/null &&
 	[ "$(wb exec "$1" -- echo "in $1")" = "in $1" ] &&
 	wb rm "$1" >/dev/null
 }
 
-quiet() { facts >"$work/now" && cmp -s "$work/now" "$work/before"; }
-
 # Warm up: what is made once stays (pools, first pages, the parent cgroup).
 for i in 1 2 3; do one "warm-$i" || fail "warm-up"; done
-settled() { facts >"$work/before"; sleep 0.2; facts >"$work/now"; cmp -s "$work/before" "$work/now"; }
 await settled
 
 i=0 bad=0

@@ -139,6 +139,33 @@ await() {	# command...
 	done
 }
 
+# What must be the same before and after: mounts, namespaces, cgroups, rules,
+# descriptors of every daemon, files; all of them ours, since a busy host
+# changes in other ways meanwhile.  Remembered by `await settled', and held
+# against that by `await quiet'; $work/before and $work/now say what differs.
+facts() {
+	echo "host mounts: $(grep -c -e "$work" -e "$WB_PREFIX" /proc/self/mountinfo)"
+	for d in privd maker netd stored apid; do
+		for p in $(daemon_pids "$d"); do
+			echo "$d mounts: $(wc -l <"/proc/$p/mountinfo")"
+			echo "$d descriptors: $(ls "/proc/$p/fd" | wc -l)"
+		done
+	done
+	lsns -n -o UID,TYPE | awk -v u="$WB_UIDS" '$1 >= u && $1 < u + 65536 * 4097 { print "namespace", $2 }' | sort | uniq -c
+	find /sys/fs/cgroup -type d -path "*/$WB_CGROUP*" | sort
+	nft list tables 2>/dev/null
+	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -print | sort
+}
+
+# processes and files with a uid of the boxes' ranges, and not another test's
+uids_in_use() {
+	ps -eo uid=,cgroup= | awk -v u="$WB_UIDS" -v g="$WB_CGROUP" '$1 >= u + 65536 && $1 < u + 65536 * 4097 && (index($0, g) || !/wb-regress-/)' | wc -l
+	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -uid "+$WB_UIDS" -print | wc -l
+}
+
+settled() { facts >"$work/before"; sleep 0.2; facts >"$work/now"; cmp -s "$work/before" "$work/now"; }
+quiet() { facts >"$work/now" && cmp -s "$work/now" "$work/before"; }
+
 box_cleanup() {
 	trap - EXIT INT TERM HUP
 	[ -z "$watch_pid" ] || kill -TERM "$watch_pid"
