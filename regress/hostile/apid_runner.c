@@ -162,7 +162,8 @@ rn_run(struct rn *r, const struct msg *m)
 	struct msg_session_running	 a = { .pid = 7 };
 	char				 arg0[64];
 
-	r->chunks = r->act == ACT_BIG ? 96 : 2;
+	r->chunks = r->act == ACT_BIG ? 96 : r->act == ACT_FADES ? 60 : 2;
+	r->gone = 0;
 	if (r->act == ACT_CLOSE_RUN) {
 		chan_close(&r->c);
 		r->used = 0;
@@ -193,6 +194,21 @@ rn_running(struct rn *r, const char *id)
 	r->run_rid = 0;
 }
 
+/* With each read two more chunks are no longer kept. */
+static void
+rn_fade(struct rn *r, uint64_t after, struct msg_session_chunk *c)
+{
+	if (r->gone + 2 < r->chunks)
+		r->gone += 2;
+	c->first_seq = r->gone + 1;
+	if (after >= r->gone)
+		return;
+	c->gap_first = after + 1;
+	c->gap_last = r->gone;
+	c->gap_bytes = (r->gone - after) * c->bytes.len;
+	c->seq = r->gone + 1;
+}
+
 /* Chunks of 32 KiB (BIG) or a line; all are there from the start. */
 static void
 rn_read(struct rn *r, const struct msg *m)
@@ -214,6 +230,8 @@ rn_read(struct rn *r, const struct msg *m)
 			c.gap_first = 9;
 			c.gap_last = 3;
 		}
+		if (r->act == ACT_FADES)
+			rn_fade(r, q->after, &c);
 	} else if (r->act == ACT_SILENT && q->wait)
 		return;
 	else

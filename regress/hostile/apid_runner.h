@@ -16,7 +16,7 @@ struct rn {
 	uint32_t		 wait_rid;	/* SESSION_WAIT that is out */
 	uint32_t		 run_rid;	/* SESSION_RUN that is out */
 	char			 wait_id[27];
-	uint64_t		 chunks;
+	uint64_t		 chunks, gone;
 };
 
 extern const uint8_t	mounts[31], nonce[32];

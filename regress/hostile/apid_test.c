@@ -327,6 +327,34 @@ START_TEST(lines)
 }
 END_TEST
 
+/* What was told follows on what was told before, gaps and chunks alike. */
+START_TEST(fading)
+{
+	unsigned long long	 told = 0, first, last, gaps = 0;
+	auto_free char		*a = NULL;
+	const char		*p;
+
+	ck_assert_int_eq(create("fades-1", NULL), 201);
+	ck_assert_int_eq(on("POST", "fades-1", "/exec?stream=1",
+	    "{\"argv\":[\"x\"]}", &a), 200);
+	for (p = a; (p = strchr(p, '{')) != NULL; p++) {
+		if (sscanf(p, "{\"gap\":{\"first\":%llu,\"last\":%llu,", &first,
+		    &last) == 2)
+			gaps++;
+		else if (sscanf(p, "{\"seq\":%llu,", &first) == 1)
+			last = first;
+		else
+			continue;
+		ck_assert_uint_eq(first, told + 1);
+		told = last;
+	}
+	ck_assert_uint_eq(told, 60);
+	ck_assert_uint_gt(gaps, 0);
+	ck_assert_ptr_nonnull(strstr(a, "{\"end\":"));
+	neighbour();
+}
+END_TEST
+
 /* Answers may come in another order than they were asked for. */
 START_TEST(early)
 {
@@ -790,6 +818,7 @@ main(void)
 	tcase_add_test(t, named);
 	tcase_add_test(t, listed);
 	tcase_add_test(t, lines);
+	tcase_add_test(t, fading);
 	tcase_add_test(t, early);
 	tcase_add_test(t, collected);
 	tcase_add_test(t, disk_full);
