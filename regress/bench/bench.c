@@ -115,6 +115,34 @@ bench_value(const char *id, const char *what, const char *unit, double a,
 	(void)fflush(stdout);
 }
 
+void
+bench_rate(const char *id, const char *what, double scale,
+    const struct bench_stat *a, const struct bench_stat *b, const char *peer,
+    double file, double end)
+{
+	char	x[64], y[64];
+
+	(void)snprintf(x, sizeof(x), "%.0f (%.0f, %.0f)", scale / a->p50,
+	    scale / a->p95, scale / a->min);
+	(void)snprintf(y, sizeof(y), "%.0f (%.0f, %.0f)", scale / b->p50,
+	    scale / b->p95, scale / b->min);
+	printf("%-4s %-34s %22s %22s %6.2f %5.2f %5.2f %4d  %s\n", id, what,
+	    x, y, b->p50 / a->p50, file, end, a->n, peer);
+	(void)fflush(stdout);
+}
+
+void
+bench_alone(const char *id, const char *what, const char *unit, double a,
+    unsigned int n, double file, double end)
+{
+	char	x[64];
+
+	(void)snprintf(x, sizeof(x), "%.2f %s", a, unit);
+	printf("%-4s %-34s %22s %22s %6s %5.2f %5.2f %4u\n", id, what, x,
+	    "-", "-", file, end, n);
+	(void)fflush(stdout);
+}
+
 /* ---- peers ------------------------------------------------------------ */
 
 static pid_t

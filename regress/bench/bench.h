@@ -24,8 +24,19 @@ void	bench_head(void);
 void	bench_row(const char *id, const char *what, const struct bench_stat *a,
 	    const struct bench_stat *b, const char *peer, double file,
 	    double end);
+/*
+ * The same of what is told as a rate, scale / time: more is better, and p95
+ * and min are the rates of the slow and of the fastest run.
+ */
+void	bench_rate(const char *id, const char *what, double scale,
+	    const struct bench_stat *a, const struct bench_stat *b,
+	    const char *peer, double file, double end);
 void	bench_value(const char *id, const char *what, const char *unit,
 	    double a, double b, const char *peer, double file, double end);
+
+/* A figure that has no peer. */
+void	bench_alone(const char *id, const char *what, const char *unit,
+	    double a, unsigned int n, double file, double end);
 
 /* ---- a client: one keep-alive connection, answers read whole --------- */
 struct http {
@@ -40,6 +51,15 @@ void	http_shut(struct http *);
 /* Status, or -1. */
 int	http_call(struct http *, const char *method, const char *path,
 	    const char *json);
+/*
+ * For answers that are read in parts: 0 when the request is sent, or -1; then
+ * what comes off the wire, head, frames of chunks and all, as recv(2) tells.
+ */
+int	http_send(struct http *, const char *method, const char *path,
+	    const char *json);
+ssize_t	http_read(struct http *, char *buf, size_t n);
+/* Removes the frames of chunks in place; the length, or -1: not whole yet. */
+ssize_t	http_unchunk(char *p, size_t len, char *out);
 /* A member's text (string or number) of a flat answer, into a static. */
 const char *http_member(const struct http *, const char *name);
 

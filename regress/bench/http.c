@@ -73,9 +73,8 @@ more(struct http *h, char **buf, size_t *len, size_t *cap)
 	return 0;
 }
 
-/* Removes the chunks' frames in place; the length, or -1: not whole yet. */
-static ssize_t
-unchunk(char *p, size_t len, char *out)
+ssize_t
+http_unchunk(char *p, size_t len, char *out)
 {
 	char	*end = p + len, *nl;
 	size_t	 n, o = 0;
@@ -95,20 +94,35 @@ unchunk(char *p, size_t len, char *out)
 }
 
 int
-http_call(struct http *h, const char *method, const char *path,
+http_send(struct http *h, const char *method, const char *path,
     const char *json)
 {
-	static char	 req[65536];
-	char		*buf = NULL, *body, *cl;
-	size_t		 len = 0, cap = 0, want;
-	int		 n, status, chunked;
+	static char	req[65536];
+	int		n;
 
 	n = snprintf(req, sizeof(req), "%s %s HTTP/1.1\r\nHost: %s\r\n"
 	    "Authorization: Bearer %s\r\n%sContent-Length: %zu\r\n\r\n%s",
 	    method, path, h->host, h->token, json == NULL ? "" :
 	    "Content-Type: application/json\r\n",
 	    json == NULL ? 0 : strlen(json), json == NULL ? "" : json);
-	if (send_all(h->fd, req, (size_t)n) == -1)
+	return send_all(h->fd, req, (size_t)n);
+}
+
+ssize_t
+http_read(struct http *h, char *buf, size_t n)
+{
+	return recv(h->fd, buf, n, 0);
+}
+
+int
+http_call(struct http *h, const char *method, const char *path,
+    const char *json)
+{
+	char		*buf = NULL, *body, *cl;
+	size_t		 len = 0, cap = 0, want;
+	int		 n, status, chunked;
+
+	if (http_send(h, method, path, json) == -1)
 		return -1;
 	do {
 		if (more(h, &buf, &len, &cap) == -1) {
@@ -130,7 +144,7 @@ http_call(struct http *h, const char *method, const char *path,
 
 		for (;;) {
 			out = realloc(out, len + 1);
-			if ((r = unchunk(buf + n, len - (size_t)n, out)) != -1)
+			if ((r = http_unchunk(buf + n, len - (size_t)n, out)) != -1)
 				break;
 			if (more(h, &buf, &len, &cap) == -1)
 				break;

@@ -9,7 +9,13 @@
  *	BENCH_CGROUPS		the host's control groups, and the server's name
  *	BENCH_CGROUP		there, for P10
  *	BENCH_BUNDLE		a bundle for crun, which must be able to run, for P10
- *	BENCH_N			pairs (100)
+ *	BENCH_BIG		a file of the root file system, for P9
+ *	BENCH_ORDERS		named pipes: a shell that restarts servers takes
+ *	BENCH_DONE		orders and answers with pids, and the URL of the
+ *	BENCH_URL_NONE		server that has no boxes, for P26
+ *	BENCH_TOOLS		the host's copy of the root file system `tools',
+ *				for P31
+ *	BENCH_N			pairs (100); rows that take long use fewer
  */
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -24,21 +30,26 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "rows.h"
 
-static struct http	h;
-static const char	*root, *workdir;
-static int		 pairs = 100;
+struct http		 h;
+const char		*root, *workdir;
+int			 pairs = 100;
 static char		 boxid[64];
+
+int
+pairs_of(int part)
+{
+	return pairs > part ? pairs / part : 1;
+}
 
 /* ---- ours -------------------------------------------------------------- */
 
-static int
-create(char *id, size_t n)
+int
+create_as(const char *json, char *id, size_t n)
 {
 	const char	*v;
-	int		 st = http_call(&h, "POST", "/v1/sandboxes",
-	    "{\"network\":\"none\"}");
+	int		 st = http_call(&h, "POST", "/v1/sandboxes", json);
 
 	if (st != 201 || (v = http_member(&h, "id")) == NULL) {
 		fprintf(stderr, "create: %d %s\n", st, h.body);
@@ -48,7 +59,13 @@ create(char *id, size_t n)
 	return 0;
 }
 
-static int
+int
+create(char *id, size_t n)
+{
+	return create_as("{\"network\":\"none\"}", id, n);
+}
+
+int
 destroy(const char *id)
 {
 	char	path[128];
@@ -62,8 +79,8 @@ destroy(const char *id)
 	return st / 100 == 2 ? 0 : -1;
 }
 
-/* Until the tree of a removed box is gone: it is not ours to time. */
-static void
+/* It is not ours to time. */
+void
 settle(const char *id)
 {
 	char	path[128];
@@ -114,8 +131,6 @@ ours_exec(void *arg)
 
 /* ---- peers ------------------------------------------------------------- */
 
-#define S(x)	(char *)(uintptr_t)(x)
-
 static void
 bwrap_argv(char *argv[16])
 {
@@ -141,17 +156,22 @@ peer_bwrap(void *arg)
 	return t;
 }
 
-static char	nspid[16];
+void
+nsenter_argv(char **argv, long pid)
+{
+	static char	nspid[24];
+	char *const	v[NSENTER] = { S("nsenter"), S("-t"), nspid, S("-U"),
+	    S("-m"), S("-u"), S("-i"), S("-n"), S("-p"), S("-C"),
+	    S("--root"), S("--wd=/") };
+
+	(void)snprintf(nspid, sizeof(nspid), "%ld", pid);
+	memcpy(argv, v, sizeof(v));
+}
 
 static double
 peer_nsenter(void *arg)
 {
-	char *const	v[] = { S("nsenter"), S("-t"), nspid, S("-U"), S("-m"),
-	    S("-u"), S("-i"), S("-n"), S("-p"), S("-C"), S("--root"),
-	    S("--wd=/"), S("/bin/true"), NULL };
-
-	(void)arg;
-	return peer_whole(v);
+	return peer_whole(arg);
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -230,7 +250,7 @@ pss(pid_t pid)
 	return kb / 1024;
 }
 
-static pid_t
+pid_t
 parent_of(pid_t pid)
 {
 	char	path[64], buf[512], *p;
@@ -327,8 +347,8 @@ row_p2(void)
 	return 0;
 }
 
-/* Of a box's first process, from its proof; -1 after saying why. */
-static long
+/* From its proof; -1 after saying why. */
+long
 host_pid(const char *id)
 {
 	char		 path[128];
@@ -347,15 +367,17 @@ host_pid(const char *id)
 static int
 row_p8(void)
 {
-	struct bench_stat	a, b;
-	long			pid;
-	int			r;
+	struct bench_stat	 a, b;
+	char			*argv[NSENTER + 2] = { NULL };
+	long			 pid;
+	int			 r;
 
 	if (create(boxid, sizeof(boxid)) == -1 ||
 	    (pid = host_pid(boxid)) == -1)
 		return -1;
-	(void)snprintf(nspid, sizeof(nspid), "%ld", pid);
-	r = bench_pairs(ours_exec, NULL, peer_nsenter, NULL, 5, pairs, &a, &b);
+	nsenter_argv(argv, pid);
+	argv[NSENTER] = S("/bin/true");
+	r = bench_pairs(ours_exec, NULL, peer_nsenter, argv, 5, pairs, &a, &b);
 	if (r == 0)
 		bench_row("P8", "exec /bin/true, keep-alive", &a, &b,
 		    "nsenter", 0.9, 0.5);
@@ -447,16 +469,15 @@ row_p7(void)
 	int			 left;
 
 	if (boxes == NULL || bench_pairs(ours_clients, NULL, bwrap_clients,
-	    NULL, 1, (pairs + EACH - 1) / EACH, &a, &b) == -1)
+	    NULL, 1, pairs_of(EACH), &a, &b) == -1)
 		return -1;
 	(void)sleep(2);		/* what the row allows */
 	if ((left = entries(boxes)) != 0) {
 		fprintf(stderr, "P7: %d trees are left after 2 s\n", left);
 		return -1;
 	}
-	bench_value("P7", "create + remove, 2 clients", "/s",
-	    CLIENTS * EACH * 1e6 / a.p50, CLIENTS * EACH * 1e6 / b.p50,
-	    "2 loops of bwrap", 1.0, 2.0);
+	bench_rate("P7", "create + remove, 2 clients, /s",
+	    CLIENTS * EACH * 1e6, &a, &b, "2 loops of bwrap", 1.0, 2.0);
 	return 0;
 }
 
@@ -632,8 +653,10 @@ row_p13(void)
 
 static const struct { const char *name; int (*fn)(void); } rows[] = {
 	{ "P1", row_p1 }, { "P2", row_p2 }, { "P7", row_p7 },
-	{ "P8", row_p8 }, { "P10", row_p10 }, { "P11", row_p11 },
-	{ "P13", row_p13 },
+	{ "P8", row_p8 }, { "P9", row_p9 }, { "P10", row_p10 },
+	{ "P11", row_p11 }, { "P13", row_p13 }, { "P14", row_p14 },
+	{ "P17", row_p17 }, { "P26", row_p26 }, { "P31", row_p31 },
+	{ "P32", row_p32 }, { "P33", row_p33 },
 };
 
 int

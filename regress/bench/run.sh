@@ -1,28 +1,28 @@
 #!/bin/sh
-# bench/run.sh [ROW...]: starts a private server and prints the table.
+# bench/run.sh [ROW...]: starts a private server and prints the table; without
+# a name the rows that take less than a minute each (not P9 and P31).
+# What peers need: packages of class `bench' in etc/packages.
+#
+# WB_DEBIAN: for P31, a root file system that `workbox rootfs build debian
+# --include' has made with the packages below; otherwise it is built (2
+# minutes, and an archive of packages).  BENCH_N: pairs (100).
 . "$(dirname "$0")/../box/lib.sh"
 WB_DIRECT=1
 build=${WB_BUILD:-$top/build/test}
-box_state
-root=$WB_STATE/rootfs/minimal
-make -s -C "$build/regress" pairs ready >"$work/make.log" 2>&1 || { cat "$work/make.log"; exit 1; }
-install -m 755 "$build/regress/ready" "$root/ready"
-box_serve
-mkdir -p "$work/floor"
-export BENCH_ROOT="$root" BENCH_WORK="$work/floor" BENCH_SERVER_PID="$serve_pid"
-export BENCH_BOXES="$WB_STATE/sandboxes" BENCH_CGROUP="$WB_CGROUP"
-[ $# -gt 0 ] || set -- P1 P2 P7 P8 P10 P11 P13
-others=; removal=
-for row; do
-	case $row in P10) removal=P10 ;; *) others="$others $row" ;; esac
-done
+none_pid=
+tools=gcc,libc6-dev,libmsgpack-dev,libmd-dev,libseccomp-dev,git
 failed=0
-# shellcheck disable=SC2086
-[ -z "$others" ] || "$build/regress/pairs" $others || failed=1
-# crun wants a cgroup v2 at its place: in a mount namespace of its own
-if [ -n "$removal" ] && ! command -v crun >/dev/null; then
-	echo "P10: skipped, no crun here (apt install crun)"
-elif [ -n "$removal" ]; then
+
+none_stop() {
+	[ -z "$none_pid" ] || { full=$serve_pid serve_pid=$none_pid; stop_serve; serve_pid=$full; none_pid=; }
+	rmdir "/sys/fs/cgroup/$WB_CGROUP-none" /sys/fs/cgroup/*/"$WB_CGROUP-none" 2>/dev/null
+}
+trap 'none_stop; box_cleanup; exit 1' INT TERM HUP
+trap 'none_stop; box_cleanup' EXIT
+
+# P10: crun wants a cgroup v2 at its place: in a mount namespace of its own
+run_P10() {
+	command -v crun >/dev/null || { echo "P10: skipped, no crun here (apt install crun)"; return; }
 	export BENCH_CGROUPS="$work/cgroups" BENCH_BUNDLE="$work/bundle"
 	mkdir -p "$BENCH_CGROUPS" "$BENCH_BUNDLE"
 	# its root of a user namespace must get at its root file system
@@ -34,6 +34,95 @@ elif [ -n "$removal" ]; then
 	unshare -m --propagation private sh -c 'mount --rbind /sys/fs/cgroup "$BENCH_CGROUPS" &&
 	    mount -t cgroup2 none /sys/fs/cgroup && exec "$0" P10' "$build/regress/pairs" || failed=1
 	rm -rf "$open"
-fi
+}
+
+# P9: bytes that are no text, and text of as many
+run_P9() {
+	export BENCH_BIG=/big
+	head -c 268435456 /dev/urandom >"$root/big"
+	base64 -w 76 "$root/big" | head -c 268435456 >"$root/big.txt"
+	"$build/regress/pairs" P9 || failed=1
+	rm "$root/big" "$root/big.txt"
+}
+
+# P26: this shell restarts the server with boxes and another that has none
+again() {	# full|none
+	if [ "$1" = full ]; then
+		stop_serve
+		start_serve "$WB_BIN" --config "$work/workbox.conf"
+		echo "$serve_pid" >&4
+		return
+	fi
+	full=$serve_pid serve_pid=$none_pid
+	stop_serve
+	start_serve "$WB_BIN" --config "$work/none.conf"
+	none_pid=$serve_pid serve_pid=$full
+	echo "$none_pid" >&4
+}
+run_P26() {
+	mkdir "$work/none"
+	cp -a "$WB_STATE/runtime" "$WB_STATE/rootfs" "$work/none"
+	none=$(free_port $((port + 1)))
+	sed -e "s|$WB_STATE|$work/none|; s|:$port\"|:$none\"|; s|^cgroup = .*|cgroup = \"$WB_CGROUP-none\"|" \
+	    "$work/workbox.conf" >"$work/none.conf"
+	full=$serve_pid
+	start_serve "$WB_BIN" --config "$work/none.conf"
+	none_pid=$serve_pid serve_pid=$full
+	mkfifo "$work/orders" "$work/done"
+	exec 3<>"$work/orders" 4<>"$work/done"
+	BENCH_ORDERS=$work/orders BENCH_DONE=$work/done BENCH_URL_NONE=http://127.0.0.1:$none
+	export BENCH_ORDERS BENCH_DONE BENCH_URL_NONE
+	{ "$build/regress/pairs" P26 3<&- 4<&-; echo "end $?" >&3; } &
+	while read -r order rc <&3 && [ "$order" != end ]; do again "$order"; done
+	wait $!
+	[ "$rc" = 0 ] || failed=1
+	exec 3<&- 4<&-
+	none_stop
+}
+
+# P31: the same Debian as a root file system and, for the host, as a copy
+run_P31() {
+	tree=$WB_STATE/rootfs/tools
+	if [ -n "${WB_DEBIAN-}" ]; then
+		cp -a "$WB_DEBIAN" "$tree"
+	elif ! command -v mmdebstrap >/dev/null ||
+	    ! "$WB_BIN" rootfs build debian --name tools --state "$WB_STATE" --include $tools >"$work/tools.log" 2>&1; then
+		tail -n 3 "$work/tools.log" 2>/dev/null
+		echo "P31: skipped, no Debian to be had (mmdebstrap and a package archive, or WB_DEBIAN)"
+		return
+	fi
+	for p in usr/bin/gcc usr/bin/git usr/include/msgpack.h usr/include/sha2.h usr/include/seccomp.h; do
+		[ -e "$tree/$p" ] || { echo "P31: skipped, no /$p in the Debian"; return; }
+	done
+	mkdir -p "$tree/bench/src"
+	cp "$top"/common/*.[ch] "$top"/common/*.def "$build"/common/*.[ch] "$build/config.h" "$tree/bench/src" 2>/dev/null
+	rm -f "$tree/bench/src/mkfilter.c"
+	export BENCH_TOOLS="$work/tools"
+	cp -a "$tree" "$BENCH_TOOLS"
+	sync -f "$work"
+	unshare -m --propagation private sh -c 'mount --bind /dev "$BENCH_TOOLS/dev" &&
+	    mount -t proc none "$BENCH_TOOLS/proc" && exec "$0" P31' "$build/regress/pairs" || failed=1
+}
+
+box_state
+root=$WB_STATE/rootfs/minimal
+make -s -C "$build/regress" pairs ready >"$work/make.log" 2>&1 || { cat "$work/make.log"; exit 1; }
+install -m 755 "$build/regress/ready" "$root/ready"
+box_serve
+mkdir -p "$work/floor"
+export BENCH_ROOT="$root" BENCH_WORK="$work/floor" BENCH_SERVER_PID="$serve_pid"
+export BENCH_BOXES="$WB_STATE/sandboxes" BENCH_CGROUP="$WB_CGROUP"
+[ $# -gt 0 ] || set -- P1 P2 P7 P8 P10 P11 P13 P14 P17 P26 P32 P33
+others= prepared=
+for row; do
+	case $row in
+	P9|P10|P26|P31) prepared="$prepared $row" ;;
+	*) others="$others $row" ;;
+	esac
+done
+# shellcheck disable=SC2086
+[ -z "$others" ] || "$build/regress/pairs" $others || failed=1
+for row in $prepared; do "run_$row"; done
+none_stop
 box_cleanup
 exit "$failed"
