@@ -150,10 +150,10 @@ stream_ok(void)
 			    len - (size_t)(p + 4 - wire), p + 4);
 	int		 ended = 0;
 
-	for (end = p + 4 + (r > 0 ? r : 0), p += 4; r >= 0 && p < end;
-	    p = nl + 1) {
+	for (end = p + 4 + r, p += 4; r >= 0 && p < end; p = nl + 1) {
 		json_t	*line;
 
+		r = 0;
 		nl = memchr(p, '\n', (size_t)(end - p));
 		n = nl == NULL ? 0 : (size_t)(nl - p);
 		if ((line = json_loadb(p, n, JSON_ALLOW_NUL, NULL)) == NULL ||
@@ -164,7 +164,7 @@ stream_ok(void)
 		else if (json_object_get(line, "end") != NULL)
 			ended = 1;
 		json_decref(line);
-		have += r > 0 ? (size_t)r : 0;
+		have += (size_t)(r > 0 ? r : 0);
 	}
 	if (r < 0 || !ended) {
 		fprintf(stderr, "stream: a gap or no end behind chunk %lld\n",
