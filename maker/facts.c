@@ -104,14 +104,31 @@ owners(int proc, const struct row_facts *f, struct msg_box_facts_are *a)
 	return bad;
 }
 
-/* Stops a process; whether it is the one of pidfd. */
+/* Ours may be from an earlier look, which did not wait any longer. */
+static int
+seize(pid_t pid)
+{
+	int	 seized = ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0;
+
+	if (!seized && errno != EPERM)
+		return -1;
+	if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == 0)
+		return 0;
+	if (!seized)
+		errno = EPERM;
+	return -1;
+}
+
+/*
+ * Stops a process; whether it is the one of pidfd.  ETIMEDOUT: it gets no
+ * processor; when it stops after all, the reaper lets it go.
+ */
 static int
 stop(pid_t pid, int pidfd)
 {
 	int	 i, st;
 
-	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) == -1 ||
-	    ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == -1)
+	if (seize(pid) == -1)
 		return -1;
 	for (i = 0; waitpid(pid, &st, __WALL | WNOHANG) != pid; i++) {
 		if (i == STOP_MS) {
@@ -149,15 +166,24 @@ filters(pid_t pid, int pidfd, char ret_hex[65])
 	return 0;
 }
 
-/* NULL too where the kernel tells of none: EPERM of Yama, EINVAL, EIO. */
-static const char *
+/*
+ * "filter" or NULL; that too where the kernel tells of none: EPERM of Yama,
+ * EINVAL, EIO.  -1: too late, and nothing is known.
+ */
+static int
 filters_differ(const struct box_ask *ask, int pidfd,
-    struct msg_box_facts_are *a)
+    struct msg_box_facts_are *a, const char **ret_v)
 {
-	if (filters((pid_t)a->host_pid, pidfd, a->filter) == -1)
-		return errno == EPERM || errno == EINVAL || errno == EIO ?
-		    NULL : "filter";
-	return strcmp(a->filter, ask->filter) == 0 ? NULL : "filter";
+	int	 same;
+
+	if (filters((pid_t)a->host_pid, pidfd, a->filter) == 0)
+		same = strcmp(a->filter, ask->filter) == 0;
+	else if (errno == ETIMEDOUT)
+		return -1;
+	else
+		same = errno == EPERM || errno == EINVAL || errno == EIO;
+	*ret_v = same ? NULL : "filter";
+	return 0;
 }
 
 static const char *
@@ -255,8 +281,9 @@ box_facts(const struct box_ask *ask, int pidfd, int netns, int whole,
 		v = ns_differs(ask, proc, netns, &f);
 	if (v == NULL)
 		v = owners(proc, &f, ret);
-	if (v == NULL && whole)
-		v = filters_differ(ask, pidfd, ret);
+	if (v == NULL && whole &&
+	    filters_differ(ask, pidfd, ret, &v) == -1)
+		return box_fail("stop pid 1");
 	if (v == NULL)
 		v = limit;
 	(void)str_copy(ret->verdict, v == NULL ? "" : v,

@@ -24,6 +24,7 @@
  * Must never: read a byte that a daemon or a box wrote.
  */
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -267,7 +268,10 @@ reap(void)
 	int	st;
 
 	while ((pid = waitpid(-1, &st, WNOHANG)) > 0)
-		set_reaped(pid, st);
+		if (WIFSTOPPED(st))	/* later than facts.c has waited */
+			(void)ptrace(PTRACE_DETACH, pid, NULL, NULL);
+		else
+			set_reaped(pid, st);
 }
 
 #define END(s)	((s)[sizeof(s) - 1] = '\0')
