@@ -95,7 +95,7 @@ run_P31() {
 		[ -e "$tree/$p" ] || { echo "P31: skipped, no /$p in the Debian"; return; }
 	done
 	mkdir -p "$tree/bench/src"
-	cp "$top"/common/*.[ch] "$top"/common/*.def "$build"/common/*.[ch] "$build/config.h" "$tree/bench/src" 2>/dev/null
+	cp "$top"/common/*.[ch] "$top"/common/*.def "$build"/common/*.[ch] "$tree/bench/src" 2>/dev/null
 	rm -f "$tree/bench/src/mkfilter.c"
 	export BENCH_TOOLS="$work/tools"
 	cp -a "$tree" "$BENCH_TOOLS"
