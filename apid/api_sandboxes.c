@@ -270,14 +270,29 @@ create_recorded(struct box *b, enum wb_code code, const char *detail,
 	}
 }
 
+static void
+made_failed(struct http_req *r, const char *id)
+{
+	http_fail_with(r, CODE_CREATE_FAILED, json_pack("{ss}", "sandboxId",
+	    id), "It could not be made then, and is not tried again under "
+	    "the same key.");
+}
+
+/* Whether it never came to READY, and nobody makes it any more. */
+static int
+made_in_vain(const struct box *b)
+{
+	return b->boot == NULL && (b->state == BOX_REQUESTED ||
+	    b->state == BOX_PROVISIONING || b->state == BOX_BOOTSTRAPPING ||
+	    strcmp(b->reason, code_name(CODE_CREATE_FAILED)) == 0);
+}
+
 /* The row of one that has gone since. */
 static void
 made_row(struct http_req *r, const struct row_sandbox *row)
 {
 	if (strcmp(row->reason, code_name(CODE_CREATE_FAILED)) == 0)
-		http_fail_with(r, CODE_CREATE_FAILED, json_pack("{ss}",
-		    "sandboxId", row->id), "It could not be made then, and "
-		    "is not tried again under the same key.");
+		made_failed(r, row->id);
 	else
 		http_reply_json(r, 201, box_row_json(row));
 }
@@ -293,7 +308,11 @@ create_made(struct http_req *r, const struct key_made *made)
 		row_ask(r, made->sandbox, made_row);
 	else if (http_query_u64(r, "wait", 1) == 0)
 		http_reply_json(r, 202, box_json(b));
-	else if (!boot_follow(b, create_done, r))
+	else if (boot_follow(b, create_done, r))
+		return;
+	else if (made_in_vain(b))
+		made_failed(r, b->id);
+	else
 		http_reply_json(r, 201, box_json(b));
 }
 
