@@ -24,7 +24,7 @@
 
 static const char	*log_name = "workbox";
 static enum log_level	 log_max = LOG_L_INFO;
-static int		 log_fd = -1;	/* syslog's socket; for ever */
+int			 log_fd = -1;
 
 static const struct {
 	const char	*name;
@@ -53,18 +53,6 @@ log_init(const char *name, enum log_level level, int use_syslog)
 		(void)close(log_fd);	/* stderr serves */
 		log_fd = -1;
 	}
-}
-
-void
-log_adopt(int fd)
-{
-	log_fd = fd;
-}
-
-int
-log_descriptor(void)
-{
-	return log_fd;
 }
 
 /* Copies src to dst with what is not printable as \xNN; returns the end. */
@@ -104,8 +92,8 @@ send_line(int prio, const char *line, size_t len)
 	    0;
 }
 
-static void
-emit(enum log_level level, int err, const char *fmt, va_list ap)
+void
+log_emit(enum log_level level, int err, const char *fmt, va_list ap)
 {
 	char	 text[LINE], line[LINE + 128], *p, *end = line + LINE;
 	int	 e = errno, n;
@@ -130,53 +118,28 @@ emit(enum log_level level, int err, const char *fmt, va_list ap)
 	errno = e;
 }
 
-#define EMIT(level, err) do {						\
-	va_list	ap;							\
-	va_start(ap, fmt);						\
-	emit(level, err, fmt, ap);					\
-	va_end(ap);							\
-} while (0)
-
 void
 log_warn(const char *fmt, ...)
 {
-	EMIT(LOG_L_WARN, errno);
+	LOG_EMIT(LOG_L_WARN, errno);
 }
 
 void
 log_warnx(const char *fmt, ...)
 {
-	EMIT(LOG_L_WARN, 0);
-}
-
-void
-log_errorx(const char *fmt, ...)
-{
-	EMIT(LOG_L_ERROR, 0);
-}
-
-void
-log_info(const char *fmt, ...)
-{
-	EMIT(LOG_L_INFO, 0);
-}
-
-void
-log_debug(const char *fmt, ...)
-{
-	EMIT(LOG_L_DEBUG, 0);
+	LOG_EMIT(LOG_L_WARN, 0);
 }
 
 void
 fatal(const char *fmt, ...)
 {
-	EMIT(LOG_L_ERROR, errno);
+	LOG_EMIT(LOG_L_ERROR, errno);
 	exit(1);
 }
 
 void
 fatalx(const char *fmt, ...)
 {
-	EMIT(LOG_L_ERROR, 0);
+	LOG_EMIT(LOG_L_ERROR, 0);
 	exit(1);
 }

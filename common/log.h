@@ -6,6 +6,8 @@
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
 
+#include <stdarg.h>
+
 enum log_level { LOG_L_ERROR, LOG_L_WARN, LOG_L_INFO, LOG_L_DEBUG };
 
 /* name: borrowed for ever.  With syslog the socket is opened at once. */
@@ -14,6 +16,16 @@ void	log_init(const char *name, enum log_level, int use_syslog);
 void	log_adopt(int fd);
 /* syslog's socket, which a fence has to leave open, or -1. */
 int	log_descriptor(void);
+
+/* Of log.c and log_more.c alone: syslog's socket or -1, for ever; a line. */
+extern int	log_fd;
+void	log_emit(enum log_level, int err, const char *fmt, va_list);
+#define LOG_EMIT(level, err) do {					\
+	va_list	ap;							\
+	va_start(ap, fmt);						\
+	log_emit(level, err, fmt, ap);					\
+	va_end(ap);							\
+} while (0)
 
 #define LOG_FMT(a, b)	__attribute__((format(printf, a, b)))
 void	log_warn(const char *, ...) LOG_FMT(1, 2);	/* with errno */

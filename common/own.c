@@ -31,14 +31,3 @@ fd_close(int *fd)
 	*fd = -1;
 	errno = e;
 }
-
-int
-secret_equal(const uint8_t *a, const uint8_t *b, size_t n)
-{
-	volatile uint8_t	d = 0;
-	size_t			i;
-
-	for (i = 0; i < n; i++)
-		d = (uint8_t)(d | (a[i] ^ b[i]));
-	return d == 0;
-}

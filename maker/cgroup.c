@@ -741,9 +741,8 @@ cgroup_usage(const char *id, int written, struct msg_box_health_is *ret)
 int
 cgroup_freeze(const char *id, int on)
 {
-	if (!id_ok(id))
-		return -1;
-	return box_put(hiers[0].fd, id_path(id, "cgroup.freeze"), "%d", on);
+	return id_ok(id) ? box_put(hiers[0].fd, id_path(id, "cgroup.freeze"),
+	    "%d", on) : -1;
 }
 
 int
@@ -758,12 +757,9 @@ cgroup_frozen(const char *id)
 int
 cgroup_kill(const char *id)
 {
-	if (!id_ok(id))
-		return -1;
-	if (box_put(hiers[0].fd, id_path(id, "cgroup.kill"), "1") == -1 &&
-	    errno != ENOENT)
-		return box_fail("cgroup.kill");
-	return 0;
+	return !id_ok(id) ? -1 : box_put(hiers[0].fd, id_path(id,
+	    "cgroup.kill"), "1") == 0 || errno == ENOENT ? 0 :
+	    box_fail("cgroup.kill");
 }
 
 int

@@ -280,9 +280,8 @@ runtime_earlier(int fd, const struct stat *st, char ret_hex[65])
 	static struct stat	seen;
 	static char		seen_hex[65];
 
-	if (st->st_dev != seen.st_dev || st->st_ino != seen.st_ino ||
-	    st->st_size != seen.st_size || memcmp(&st->st_ctim, &seen.st_ctim,
-	    sizeof(seen.st_ctim)) != 0) {
+	if (st->st_dev != seen.st_dev || st->st_ino != seen.st_ino || memcmp(
+	    &st->st_ctim, &seen.st_ctim, sizeof(seen.st_ctim)) != 0) {
 		seen.st_ino = 0;	/* of no file, until it is read whole */
 		if (hash_copy(fd, -1, seen_hex) == -1)
 			return -1;
