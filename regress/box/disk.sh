@@ -10,8 +10,7 @@ truncate -s 2G "$work/disk"
 mkfs.ext4 -q -F "$work/disk" || { echo "skip: mkfs.ext4 fails"; exit 77; }
 mkdir "$WB_STATE"
 mount -o loop "$work/disk" "$WB_STATE" 2>/dev/null || { echo "skip: no loop device here"; exit 77; }
-trap 'box_cleanup; umount "$WB_STATE"; rm -rf "$work"' EXIT
-WB_KEEP=1		# until it is unmounted
+box_after() { umount "$WB_STATE"; }
 WB_FLOOR=536870912
 box_serve
 

@@ -166,6 +166,9 @@ uids_in_use() {
 settled() { facts >"$work/before"; sleep 0.2; facts >"$work/now"; cmp -s "$work/before" "$work/now"; }
 quiet() { facts >"$work/now" && cmp -s "$work/now" "$work/before"; }
 
+# What else a script undoes at its end, once the server is gone: it redefines it.
+box_after() { :; }
+
 box_cleanup() {
 	trap - EXIT INT TERM HUP
 	[ -z "$watch_pid" ] || kill -TERM "$watch_pid"
@@ -181,6 +184,7 @@ box_cleanup() {
 	# the server takes its empty tree away; one that was killed did not
 	rmdir "/sys/fs/cgroup/$WB_CGROUP" /sys/fs/cgroup/*/"$WB_CGROUP" 2>/dev/null
 	[ "$failed" = 0 ] || { echo "# log of the server:"; tail -n 40 "$work/serve.log" 2>/dev/null | sed 's/^/#   /'; }
+	box_after
 	[ -n "${WB_KEEP-}" ] || [ -n "${WB_WORK-}" ] || rm -rf "$work"
 }
 trap 'box_cleanup; exit 1' INT TERM HUP
