@@ -184,10 +184,15 @@ static void
 reader_chunk(struct reader *r, const struct msg_session_chunk *c)
 {
 	uint64_t	top = c->seq != 0 ? c->seq : c->gap_last;
+	uint64_t	first = c->gap_last != 0 ? c->gap_first : c->seq;
 
 	if (!r->targeted) {
 		r->target = c->last_seq;
 		r->targeted = 1;
+	}
+	if (first > r->told + 1) {	/* a cut, and not a silent loss */
+		reader_end(r, CODE_INTERNAL);
+		return;
 	}
 	/*
 	 * Asked before a gap was told, it counts again what that one did.
@@ -334,6 +339,18 @@ reader_ask(struct reader *r, unsigned int wait)
 	r->waiting = (int)wait;
 }
 
+/*
+ * An orphan was asked before all that is out, and may be answered before it:
+ * it is taken over when the rest is told.
+ */
+static int
+orphan_is_early(const struct reader *r)
+{
+	struct session	*s = r->session;
+
+	return r->out != 0 && orphan_find(s, r->ask, s->holder == r) != NULL;
+}
+
 void
 reader_more(struct reader *r)
 {
@@ -349,9 +366,9 @@ reader_more(struct reader *r)
 			return;
 		if (r->ask < s->last_seq)
 			reader_ask(r, 0);
-		else if (r->follow)
+		else if (r->follow && !orphan_is_early(r))
 			reader_ask(r, 1);
-		else if (r->out == 0)
+		else if (!r->follow && r->out == 0)
 			reader_ask(r, 0);
 		else
 			return;
@@ -378,7 +395,7 @@ reader_new(struct session *s, uint64_t after, int follow, int hold,
 	LIST_INSERT_HEAD(&s->readers, r, next);
 	s->nreaders++;
 	if (hold && follow && s->holder == NULL &&
-	    (after == 0 || after == s->held_to))
+	    after <= s->held_to)	/* what was on its way is not seen */
 		reader_hold(r);
 	reader_more(r);
 	return r;
