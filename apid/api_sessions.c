@@ -537,6 +537,22 @@ kill_recorded(void *arg, const struct msg *m)
 	free(k);
 }
 
+/* The runner went: with its sandbox, or nobody knows why. */
+static void
+kill_lost(const struct kill *k)
+{
+	const struct box	*b = box_by_id(k->sandbox);
+	const char		*why = "The sandbox has been removed.";
+	enum wb_code		 code = b == NULL ? CODE_NOT_READY :
+				    box_refuses(b, &why);
+
+	if (code == CODE_NONE)
+		api_fail(k->req, CODE_INTERNAL, "The sandbox's runner went "
+		    "away; the signal may have been sent.");
+	else
+		api_fail(k->req, code, why);
+}
+
 static void
 kill_done(void *arg, const struct msg *m)
 {
@@ -544,6 +560,11 @@ kill_done(void *arg, const struct msg *m)
 	struct kill			*k = arg;
 	struct http_req			*r = k->req;
 
+	if (m == NULL) {
+		kill_lost(k);
+		free(k);
+		return;
+	}
 	if (peer_code(m) != CODE_NONE) {
 		api_fail(r, peer_code(m), peer_detail(m));
 		free(k);

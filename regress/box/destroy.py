@@ -153,6 +153,10 @@ class Cycle:
         while True:
             a = talk(post(self.path + "/exec", {"argv": ["true"]}).data)
             answered("one command after another", a)
+            s = talk(post(self.at(self.sleeper, "/signal"),
+                          {"signal": "CONT"}).data)
+            answered("one signal after another", s, (204,),
+                     {(409, "ended")})
             if first:
                 self.begun.release()
             first = False
