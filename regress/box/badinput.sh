@@ -21,7 +21,7 @@ ok "create" wb create --name sealed --network none
 id=$(wb inspect sealed | first id)
 SEALED_SESSION=$(wb run sealed -- sleep 1000 | first sessionId)
 box_stop
-for f in $(find /sys/fs/cgroup -path "*/$WB_CGROUP/$id/box/pids.max"); do echo 4000 >"$f"; done
+find /sys/fs/cgroup -path "*/$WB_CGROUP/$id/box/pids.max" | while read -r f; do echo 4000 >"$f"; done
 box_serve
 like "a sandbox is QUARANTINED" "$(wb inspect sealed)" '"state": *"QUARANTINED"'
 
