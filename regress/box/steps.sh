@@ -68,8 +68,8 @@ holds() {	# boxes...: exactly these are there
 	for b in "$@"; do
 		[ "$(verdict "$b")" = attached ] || bad "$b is '$(verdict "$b")'"
 	done
-	n=$(jq '.items | length' "$work/body")
-	[ "$n" = $# ] || bad "$n boxes are known, $# were answered"
+	known=$(jq ".items | length" "$work/body")
+	[ "$known" = $# ] || bad "$known boxes are known, $# were answered"
 	[ "$(pid1 "$keep")" = "$keep1" ] || bad "the neighbour was started again"
 	await settled "$@" || bad "left: $(left "$@" | tr '\n' ' ')"
 }
