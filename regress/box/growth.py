@@ -15,6 +15,7 @@ import time
 SESSIONS, CREATES = 1000, 200           # until bounds are reached
 SESSIONS_ALL, CREATES_ALL = 10000, 1000
 MOST = 1.05
+DAEMONS = ('apid', 'stored', 'privd', 'maker', 'netd', 'netd-maker')
 GRAIN = 132                             # KiB: what malloc takes at a time
 
 server = int(sys.argv[1])
@@ -67,7 +68,7 @@ def processes(runner):
     for p, (q, name) in up.items():
         while q > 1 and q != server:
             q = up.get(q, (0, ''))[0]
-        if (q == server or p == server) and name != 'runner':
+        if (q == server or p == server) and name in DAEMONS:
             ret[name] = p
     return ret
 
@@ -109,7 +110,7 @@ def main():
     run(SESSIONS_ALL - SESSIONS)
     make(CREATES_ALL - CREATES)
     after = settled(procs)
-    for name in ('apid', 'stored', 'privd', 'maker', 'netd', 'runner'):
+    for name in DAEMONS + ('runner',):
         if name not in before:
             print('not ok - no process %s' % name)
     for name in sorted(before):
