@@ -63,11 +63,13 @@ def processes(runner):
                 text = f.read()
         except OSError:
             continue
-        up[int(p)] = (int(text.rsplit(')', 1)[1].split()[1]),
-                      text[text.index('(') + 1:text.rindex(')')])
-    for p, (q, name) in up.items():
+        stat = text.rsplit(')', 1)[1].split()
+        up[int(p)] = (int(stat[1]), text[text.index('(') + 1:
+                                         text.rindex(')')], int(stat[19]))
+    # the oldest of a name: the maker has children for a moment
+    for p, (q, name, _) in sorted(up.items(), key=lambda i: -i[1][2]):
         while q > 1 and q != server:
-            q = up.get(q, (0, ''))[0]
+            q = up.get(q, (0,))[0]
         if (q == server or p == server) and name in DAEMONS:
             ret[name] = p
     return ret
