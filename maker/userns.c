@@ -11,6 +11,7 @@
  * Safe when the asker is hostile: uid is held against the pool here; nothing
  * else is asked.  Must never return while effective ids are not root's.
  */
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -29,7 +30,10 @@
 static int
 carry(void *arg)
 {
-	(void)arg;
+	/* It has our channel, too: outliving us it would hide our end. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 ||
+	    getppid() != *(const pid_t *)arg)
+		return 1;
 	while (pause() == -1)
 		;
 	return 0;
@@ -43,16 +47,18 @@ helper_start(uint32_t uid)
 	struct __user_cap_header_struct	 hdr =
 	    { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct	 cap[2];
+	static pid_t	 self;
 	pid_t		 pid = -1;
 	int		 err;
 
+	self = getpid();
 	if (syscall(SYS_capget, &hdr, cap) == -1)
 		return -1;
 	if (setresgid((gid_t)-1, uid, (gid_t)-1) == 0 &&
 	    setresuid((uid_t)-1, uid, (uid_t)-1) == 0 &&
 	    syscall(SYS_capset, &hdr, cap) == 0)
 		pid = clone(carry, stack + sizeof(stack),
-		    CLONE_NEWUSER | CLONE_VM, NULL);
+		    CLONE_NEWUSER | CLONE_VM, &self);
 	err = errno;
 	/* Half a root would be worse than none. */
 	if (setresuid((uid_t)-1, 0, (uid_t)-1) == -1 ||

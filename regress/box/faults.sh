@@ -12,7 +12,10 @@ truncate -s 1G "$work/disk"
 mkfs.ext4 -q -F "$work/disk" || { echo "skip: mkfs.ext4 fails"; exit 77; }
 mkdir "$WB_STATE"
 mount -o loop "$work/disk" "$WB_STATE" 2>/dev/null || { echo "skip: no loop device here"; exit 77; }
-box_after() { umount "$WB_STATE"; }
+box_after() {
+	umount "$WB_STATE"
+	rmdir /sys/fs/cgroup/"$WB_CGROUP-2" /sys/fs/cgroup/*/"$WB_CGROUP-2" 2>/dev/null
+}
 WB_FLOOR=16777216
 WB_CONF_MORE='restart-limit = 1000'
 WB_PORT=$((20000 + $$ % 10000))
@@ -265,7 +268,6 @@ if [ "${WB_LANE-fast}" = long ]; then
 fi
 # at the first, nothing but what belongs to it is not yet synced
 for seed in $seeds; do power_cut fdatasync 1 $seed; done
-rmdir /sys/fs/cgroup/"$WB_CGROUP-2" /sys/fs/cgroup/*/"$WB_CGROUP-2" 2>/dev/null
 whole "the first server"
 
 # ---- the file system itself gives up, and is read-only until it is mended ----------
