@@ -238,7 +238,7 @@ create	netd-maker	clone
 create	privd		sendmsg		3
 create	privd		epoll_wait
 create	maker		mkdirat		4
-create	maker		write
+create	maker		write		14
 create	maker		fchownat
 create	maker		sendmsg		1
 create	child		mount		3
