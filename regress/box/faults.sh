@@ -290,6 +290,9 @@ if mount -o remount,abort "$WB_STATE" 2>/dev/null; then
 	done
 	unmounted() { umount "$WB_STATE"; }
 	await unmounted || fail "it stays mounted"
+	# as long as a namespace has it, it would be the same one again
+	free() { [ -z "$(losetup -j "$work/disk")" ]; }
+	await free || fail "its device is held" "$(losetup -j "$work/disk")"
 	fsck.ext4 -p "$work/disk" >"$work/fsck" 2>&1 || [ $? -le 2 ] || fail "fsck" "$(cat "$work/fsck")"
 	mount -o loop "$work/disk" "$WB_STATE"
 	start_serve "$WB_BIN" --config "$work/workbox.conf"
