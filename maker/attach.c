@@ -72,10 +72,8 @@ box_proc(int pidfd)
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/* It lives now, so the number was its own when it was opened. */
 	if (fd == -1 || syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) ==
-	    -1) {
-		errno = ESRCH;
-		return -1;
-	}
+	    -1)
+		return (errno = ESRCH, -1);
 	return steal_fd(&fd);
 }
 

@@ -99,10 +99,8 @@ own_dir(int at, const char *name, mode_t mode)
 	    (at == AT_FDCWD ? 0 : O_NOFOLLOW));
 	if (fd == -1 || fstat(fd, &st) == -1)
 		return -1;
-	if (st.st_uid != 0 || (st.st_mode & 022) != 0) {
-		errno = EPERM;
-		return -1;
-	}
+	if (st.st_uid != 0 || (st.st_mode & 022) != 0)
+		return (errno = EPERM, -1);
 	return steal_fd(&fd);
 }
 

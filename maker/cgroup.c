@@ -449,10 +449,7 @@ cgroup_note(void)
 static int
 id_ok(const char *id)
 {
-	if (ulid_ok(id))
-		return 1;
-	errno = EINVAL;
-	return 0;
+	return ulid_ok(id) || (errno = EINVAL, 0);
 }
 
 /* ID/FILE, as in_dir(); what is no id has been refused before. */

@@ -406,8 +406,8 @@ stream_broke(struct exec *x)
 	if (!req_unsent(x->out))
 		x->sent = 1;
 	if (x->sid == NULL)	/* an answer that came whole is one */
-		again = x->sent && (req_ok(x->out) ||
-		    req_status(x->out) == 0);
+		again = x->sent && (req_status(x->out) == 0 ||
+		    req_status(x->out) / 100 == 2);
 	lines_free(&x->lines);
 	if (!again || (x->give_up != 0 &&
 	    again_now() > x->give_up)) {
