@@ -58,7 +58,9 @@ ok "remove" wb rm keep
 # nothing is made of which the record does not tell on the disk
 p=$(pid_of stored)
 kill -STOP "$p"
-wb create --name torn --network none >/dev/null 2>&1 &
+# without a key, of which stored would be asked first
+curl -sf -o /dev/null -H "Authorization: Bearer $WB_TOKEN" -H 'Content-Type: application/json' \
+    -d '{"name": "torn", "network": "none"}' "$WB_URL/v1/sandboxes" &
 creating=$!
 asked() { wb list 2>/dev/null | grep -q torn; }
 await asked && pass "a create is asked for" || fail "no create is asked for"
