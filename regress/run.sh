@@ -99,8 +99,10 @@ together='api badinput cannot cli client daemons destroy disk doctor elf faults
 
 box_scripts() { for t in "$top"/regress/box/*.sh "$top"/regress/confine/*.sh; do echo "$t"; done; }
 
+# What a shell starts with `&' ignores SIGINT, and all that it starts in turn.
 box_script() {	# path
-	WB_PREFIX=$prefix WB_BUILD=$build script "$(basename "$1" .sh)" sh "$1"
+	WB_PREFIX=$prefix WB_BUILD=$build script "$(basename "$1" .sh)" \
+	    env --default-signal=INT,QUIT sh "$1"
 }
 
 # Takes of $together what the other worker has not.
