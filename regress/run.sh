@@ -35,7 +35,9 @@ add() { echo "$@" >>"$work/counts"; }
 script() {	# name command...
 	name=$1; shift
 	t0=$(date +%s)
-	"$@" >"$work/$name.log" 2>&1 </dev/null
+	# none takes so long; one that hangs is to be told of, too
+	timeout -k 30 "$([ $lane = long ] && echo 7200 || echo 900)" \
+	    "$@" >"$work/$name.log" 2>&1 </dev/null
 	r=$?
 	p=$(grep -c '^ok - ' "$work/$name.log")
 	f=$(grep -c '^not ok - ' "$work/$name.log")

@@ -75,8 +75,11 @@ inject() {
 	armed() { grep -q attached "$work/strace"; }
 	await armed || fail "strace" "$(cat "$work/strace")"
 }
+# It may wait for a thread of a process that was killed, and hear nobody then.
+over() { case $(cut -d ' ' -f 3 "/proc/$tracer/stat" 2>/dev/null) in ''|Z) ;; *) return 1 ;; esac; }
 mend() {
 	kill -TERM "$tracer" 2>/dev/null
+	await over || kill -KILL "$tracer" 2>/dev/null
 	wait "$tracer" 2>/dev/null
 }
 

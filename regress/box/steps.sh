@@ -103,6 +103,9 @@ arm() {
 # Whether somebody was killed in the call; the tracer goes in any case.
 disarm() {
 	kill -TERM "$tracer" 2>/dev/null
+	# it may wait for a thread of who was killed, and hear nobody then
+	over() { case $(cut -d ' ' -f 3 "/proc/$tracer/stat" 2>/dev/null) in ''|Z) ;; *) return 1 ;; esac; }
+	await over || kill -KILL "$tracer" 2>/dev/null
 	wait "$tracer" 2>/dev/null
 	awk '{ p = $1 ~ /^[0-9]+$/ ? $1 : 0 }
 	    /\+\+\+ killed by SIGKILL/ { if (in_it[p]) hit = 1 }
