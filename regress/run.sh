@@ -97,7 +97,7 @@ section_sanitize() {
 # Those that look at nothing but their own server, and mostly wait for it: two
 # at a time.  What counts processes or mounts of the host, or times, is alone.
 together='api badinput cannot cli client daemons destroy disk doctor elf faults
-    hungry record restart rootfs sessions steps syslog ux'
+    hungry record restart rootfs sessions syslog ux'
 
 box_scripts() { for t in "$top"/regress/box/*.sh "$top"/regress/confine/*.sh; do echo "$t"; done; }
 

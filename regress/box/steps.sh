@@ -4,6 +4,7 @@
 # its Nth of one kind, so that the call is not made.  What was answered holds,
 # what was not is whole or gone, nothing runs twice, nothing is left.
 . "$(dirname "$0")/lib.sh"
+[ "${WB_LANE-fast}" = long ] || { echo "skip: steps (long lane)"; exit 77; }
 command -v strace >/dev/null || { echo "skip: no strace"; exit 77; }
 strace -qq -e trace=none true 2>/dev/null || { echo "skip: strace may not trace here"; exit 77; }
 WB_CONF_MORE='restart-limit = 1000'
@@ -103,9 +104,6 @@ arm() {
 # Whether somebody was killed in the call; the tracer goes in any case.
 disarm() {
 	kill -TERM "$tracer" 2>/dev/null
-	# it may wait for a thread of who was killed, and hear nobody then
-	over() { case $(cut -d ' ' -f 3 "/proc/$tracer/stat" 2>/dev/null) in ''|Z) ;; *) return 1 ;; esac; }
-	await over || kill -KILL "$tracer" 2>/dev/null
 	wait "$tracer" 2>/dev/null
 	awk '{ p = $1 ~ /^[0-9]+$/ ? $1 : 0 }
 	    /\+\+\+ killed by SIGKILL/ { if (in_it[p]) hit = 1 }
