@@ -103,6 +103,15 @@ rec_done(void)
 
 /* One box's verdict, for who asks. */
 static void
+rec_item(const struct box *b, const char *verdict, const char *reason)
+{
+	(void)json_array_append_new(rec.items, json_pack("{ssssssso}",
+	    "id", b->id, "name", b->name, "verdict", verdict,
+	    "reason", text_json_or_null(reason)));
+}
+
+/* One that is news, and is counted on the record. */
+static void
 rec_verdict(const struct box *b, const char *verdict, const char *reason)
 {
 	if (strcmp(verdict, "attached") == 0)
@@ -113,9 +122,7 @@ rec_verdict(const struct box *b, const char *verdict, const char *reason)
 		rec.n.quarantined++;
 	else
 		rec.n.absent++;
-	(void)json_array_append_new(rec.items, json_pack("{ssssssso}",
-	    "id", b->id, "name", b->name, "verdict", verdict,
-	    "reason", text_json_or_null(reason)));
+	rec_item(b, verdict, reason);
 }
 
 static void
@@ -204,7 +211,7 @@ rec_box(struct box *b)
 		rec_frozen(b);
 		break;
 	case BOX_STOPPED:
-		rec_verdict(b, "absent", b->reason);
+		rec_item(b, "absent", b->reason);
 		box_health(b, ABSENT, "");
 		if (b->found != FOUND_ALIVE)
 			break;

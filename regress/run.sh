@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh [--long] [SECTION...]: installs what the tests need, builds, and runs
 # every test.  The fast lane takes up to 15 minutes on two cores, the long one
-# up to 110.  Ends with a line that counts.
+# up to 75.  Ends with a line that counts.
 #
 # Sections: quickstart check sanitize box http docs uml, and in the long lane
 # mutants and lint; all of them when none is named.  Logs are in build/test/logs.
@@ -97,7 +97,7 @@ section_sanitize() {
 # Those that look at nothing but their own server, and mostly wait for it: two
 # at a time.  What counts processes or mounts of the host, or times, is alone.
 together='api badinput cannot cli client daemons destroy disk doctor elf faults
-    hungry record restart rootfs sessions syslog ux'
+    hungry record restart rootfs sessions steps syslog ux'
 
 box_scripts() { for t in "$top"/regress/box/*.sh "$top"/regress/confine/*.sh; do echo "$t"; done; }
 
@@ -109,8 +109,8 @@ box_script() {	# path
 
 # Takes of $together what the other worker has not.
 worker() {	# number
-	WB_PORT=$((18790 + $1 * 2000)) WB_UIDS=$((1342111744 + $1 * 134217728))
-	export WB_PORT WB_UIDS
+	WB_PORT=$((18790 + $1 * 2000))
+	export WB_PORT
 	box_scripts | while read -r t; do
 		name=$(basename "$t" .sh)
 		case " "$(echo $together)" " in *" $name "*) ;; *) continue ;; esac

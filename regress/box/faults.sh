@@ -19,7 +19,6 @@ box_after() {
 WB_FLOOR=16777216
 WB_CONF_MORE='restart-limit = 1000'
 WB_PORT=$((20000 + $$ % 10000))
-WB_UIDS=$((WB_UIDS + 2 * 65600000))
 box_serve
 
 verify=$top/regress/box/verify-chain.py

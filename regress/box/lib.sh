@@ -14,7 +14,8 @@ WB_BIN=$WB_PREFIX/bin/workbox
 work=${WB_WORK:-$(mktemp -d /tmp/wb-regress.XXXXXX)}
 WB_STATE=$work/state
 WB_CGROUP=wb-regress-$$
-WB_UIDS=${WB_UIDS:-1342111744}
+# uids for 255 boxes and a netd, not those of another script that runs now
+WB_UIDS=$((1342111744 + $$ % 32 * 16777216))
 serve_pid= watch_pid=
 passed=0 failed=0 skipped=0
 # nobody's client file but the test's
@@ -151,7 +152,7 @@ facts() {
 			echo "$d descriptors: $(ls "/proc/$p/fd" | wc -l)"
 		done
 	done
-	lsns -n -o UID,TYPE | awk -v u="$WB_UIDS" '$1 >= u && $1 < u + 65536 * 4097 { print "namespace", $2 }' | sort | uniq -c
+	lsns -n -o UID,TYPE | awk -v u="$WB_UIDS" '$1 >= u && $1 < u + 16777216 { print "namespace", $2 }' | sort | uniq -c
 	find /sys/fs/cgroup -type d -path "*/$WB_CGROUP*" | sort
 	nft list tables 2>/dev/null
 	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -print | sort
@@ -159,7 +160,7 @@ facts() {
 
 # processes and files with a uid of the boxes' ranges, and not another test's
 uids_in_use() {
-	ps -eo uid=,cgroup= | awk -v u="$WB_UIDS" -v g="$WB_CGROUP" '$1 >= u + 65536 && $1 < u + 65536 * 4097 && (index($0, g) || !/wb-regress-/)' | wc -l
+	ps -eo uid=,cgroup= | awk -v u="$WB_UIDS" -v g="$WB_CGROUP" '$1 >= u + 65536 && $1 < u + 16777216 && (index($0, g) || !/wb-regress-/)' | wc -l
 	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -uid "+$WB_UIDS" -print | wc -l
 }
 

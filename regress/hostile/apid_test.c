@@ -695,7 +695,7 @@ START_TEST(reconciled)
 	ck_assert_int_eq((int)w.s->events[EVENT_RECONCILE_DONE], 1);
 	ck_assert_int_eq((int)w.s->attached, 2);	/* rows-1 lies later */
 	ck_assert_int_eq((int)w.s->quarantined, 4);
-	ck_assert_int_eq((int)w.s->absent, 4);
+	ck_assert_int_eq((int)w.s->absent, 3);
 	ck_assert_int_eq(on("POST", "good-1", "/exec",
 	    "{\"argv\":[\"x\"]}", NULL), 200);
 }
