@@ -500,7 +500,8 @@ struct reader_ops {
  * Reads the session's chunks above `after' in order; follow: until its
  * output ends, else until what is there now is told.  hold: the command is
  * held back while this reader is behind, if it began at 0 or goes on where
- * the last such one was.  NULL: too many.  The reader holds the session.
+ * the last such one was; beside one that is still there, from when that goes.
+ * NULL: too many.  The reader holds the session.
  * The ops may free it; they are never called from within reader_new().
  */
 struct reader *reader_new(struct session *, uint64_t after, int follow,

@@ -47,6 +47,8 @@ struct reader {
 	int			 waiting;	/* the last one out waits */
 	unsigned int		 out;
 	int			 busy, over, freed;
+	int			 may_hold;	/* has missed nothing */
+	int			 heir;		/* what is out does not hold */
 	struct event		 alive;		/* of a holder */
 	LIST_HEAD(, ask)	 asks;
 };
@@ -58,6 +60,8 @@ struct ask {
 	uint64_t	 after;
 	unsigned int	 wait, attached;
 };
+
+static void	reader_heir(struct session *);
 
 /* ---- life --------------------------------------------------------- */
 
@@ -86,6 +90,7 @@ reader_stop(struct reader *r)
 	if (s->holder == r) {
 		s->holder = NULL;
 		s->held_to = r->told;
+		reader_heir(s);
 	}
 	while ((a = LIST_FIRST(&r->asks)) != NULL) {
 		LIST_REMOVE(a, next);
@@ -304,7 +309,7 @@ reader_alive(int fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (r->over || r->out != 0 || s->holder != r ||
+	if (r->over || (r->out != 0 && !r->heir) || s->holder != r ||
 	    s->box->runner == NULL)
 		return;
 	a = ask_new(s, s->last_seq + BEYOND, 0, 1);
@@ -321,6 +326,25 @@ reader_hold(struct reader *r)
 		fatalx("add timer: out of memory");
 }
 
+/*
+ * One that came back before its old connection was seen to have ended holds
+ * in its place.  What it has asked so far did not say so.
+ */
+static void
+reader_heir(struct session *s)
+{
+	struct reader	*r;
+
+	LIST_FOREACH(r, &s->readers, next)
+		if (r->may_hold)
+			break;
+	if (r == NULL)
+		return;
+	reader_hold(r);
+	r->heir = 1;
+	reader_alive(-1, 0, r);
+}
+
 static void
 reader_ask(struct reader *r, unsigned int wait)
 {
@@ -332,6 +356,8 @@ reader_ask(struct reader *r, unsigned int wait)
 		LIST_REMOVE(a, next);
 	if (a == NULL)
 		a = ask_new(s, r->ask, wait, attached);
+	if (attached)
+		r->heir = 0;
 	a->reader = r;
 	LIST_INSERT_HEAD(&r->asks, a, next);
 	r->ask++;
@@ -394,8 +420,10 @@ reader_new(struct session *s, uint64_t after, int follow, int hold,
 	LIST_INIT(&r->asks);
 	LIST_INSERT_HEAD(&s->readers, r, next);
 	s->nreaders++;
-	if (hold && follow && s->holder == NULL &&
-	    after <= s->held_to)	/* what was on its way is not seen */
+	/* what was on its way to the one before it has not seen */
+	r->may_hold = hold && follow && after <= (s->holder != NULL ?
+	    s->holder->told : s->held_to);
+	if (r->may_hold && s->holder == NULL)
 		reader_hold(r);
 	reader_more(r);
 	return r;

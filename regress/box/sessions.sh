@@ -164,6 +164,35 @@ wb exec b -- tar -c / 2>"$work/err" | tar -t >"$work/list" 2>"$work/err2"
 is "tar of a whole sandbox through exec" "$? $(grep -c '^etc/passwd$' "$work/list") $(cat "$work/err2")" '0 1 '
 is "the other way" "$(tar -C "$top/regress/box" -c lib.sh sessions.sh | wb exec b --cwd /tmp -- sh -c 'tar -x; cat lib.sh sessions.sh' | sha256sum)" "$(cat "$top/regress/box/lib.sh" "$top/regress/box/sessions.sh" | sha256sum)"
 
+# ---- who comes back before its old connection is seen to have ended is waited
+# for in its place: it does not read for longer than a reader may be unheard of
+heir=$(/usr/bin/python3 - "$WB_URL" <<'END'
+import http.client, json, os, sys, time, urllib.parse
+at = urllib.parse.urlparse(sys.argv[1]).netloc
+head = {'Authorization': 'Bearer ' + os.environ['WB_TOKEN'], 'Content-Type': 'application/json'}
+one, two = (http.client.HTTPConnection(at, timeout=60) for _ in 'ab')
+total = 30000000
+one.request('POST', '/v1/sandboxes/a/exec?stream=1', json.dumps({'argv': ['sh', '-c', "head -c %d /dev/zero | tr '\\0' x" % total]}), head)
+r = one.getresponse()
+sid = json.loads(r.readline())['start']['sessionId']
+got = last = gaps = 0
+while last < 20:
+    c = json.loads(r.readline())
+    last, got = c['seq'], got + len(c['data'])
+two.request('GET', '/v1/sandboxes/a/sessions/%s/output?follow=1&after=%d' % (sid, last), headers=head)
+r2 = two.getresponse()
+first = json.loads(r2.readline())       # it is there, beside the other
+one.sock.close() if one.sock else r.close()
+r.close()
+time.sleep(12)
+for c in [first] + [json.loads(l) for l in r2]:
+    gaps += 'gap' in c
+    got += len(c.get('data', ''))
+print('%d of %d, %d gaps' % (got, total, gaps))
+END
+)
+is "a reader that comes back early misses nothing" "$heir" "30000000 of 30000000, 0 gaps"
+
 # ---- many that do not read, and one who does not stop: the server holds little
 pss() { awk '/^Pss:/ { print $2 }' "/proc/$(box_pid apid)/smaps_rollup"; }
 for i in 1 2 3 4; do wb run a --name "yes$i" -- yes >/dev/null; done
