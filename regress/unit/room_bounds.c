@@ -1,0 +1,125 @@
+/*
+ * room_bounds.c: room_test, archives of more than there may be.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "room_rig.h"
+#include "xmalloc.h"
+
+START_TEST(ids)
+{
+	tar_head(&(struct tar_head){ .type = '0', .name = "f", .mode = 0644,
+	    .uid = _i == 0 ? 65536 : owner_uid,
+	    .gid = _i == 1 ? 65536 : owner_gid });
+	tar_end();
+	refused("expected ids up to 65535");
+}
+END_TEST
+
+START_TEST(ids_by_pax)
+{
+	tar_pax_text(_i == 0 ? "uid" : "gid", "4294967296");
+	tar_file("f", "");
+	tar_end();
+	refused("expected ids up to 65535");
+}
+END_TEST
+
+START_TEST(too_large)
+{
+	most.bytes = 9;
+	tar_file("a", "hello");
+	tar_file("b", "world");
+	tar_end();
+	refused("\"b\" and what comes before are more than 9 bytes");
+	absent("b");
+}
+END_TEST
+
+START_TEST(exactly_as_large)
+{
+	most.bytes = 10;
+	tar_file("a", "hello");
+	tar_file("b", "world");
+	tar_end();
+	taken();
+}
+END_TEST
+
+START_TEST(sparse_bomb)
+{
+	tar_pax_records("22 GNU.sparse.major=1\n"
+	    "22 GNU.sparse.minor=0\n"
+	    "28 GNU.sparse.name=realname\n"
+	    "43 GNU.sparse.realsize=1152921504606846976\n");
+	tar_head(&(struct tar_head){ .type = '0', .name = "x", .mode = 0644,
+	    .size = 512 });
+	tar_data("1\n0\n1\n", 512 - 506);
+	tar_end();
+	refused("(--max-size)");
+}
+END_TEST
+
+START_TEST(too_many)
+{
+	most.entries = 3 - (uint64_t)_i;
+	tar_file("a", "");
+	tar_file("b", "");
+	tar_file("c", "");
+	tar_end();
+	if (_i == 0)
+		taken();
+	else
+		refused("has more than 2 entries");
+}
+END_TEST
+
+START_TEST(disk_full)
+{
+	char	*p = xcalloc(1, 65 * MIB);
+
+	most.floor = UINT64_MAX;
+	most.bytes = 100 * MIB;
+	tar_head(&(struct tar_head){ .type = '0', .name = "f", .mode = 0644,
+	    .size = 65 * MIB });
+	tar_data(p, 65 * MIB);
+	tar_end();
+	refused("of the disk free");
+	free(p);
+}
+END_TEST
+
+START_TEST(deep)
+{
+	char	path[600];
+	size_t	i;
+
+	for (i = 0; i < 258; i += 2)
+		memcpy(path + i, "d/", 2);
+	path[i] = '\0';
+	tar_pax_text("path", path);
+	tar_entry('5', "x", NULL, 0755);
+	tar_end();
+	refused("more than 128 directories deep");
+}
+END_TEST
+
+TCase *
+bounds_case(void)
+{
+	TCase	*t = tcase_create("bounds");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, ids, 0, 2);
+	tcase_add_loop_test(t, ids_by_pax, 0, 2);
+	tcase_add_test(t, too_large);
+	tcase_add_test(t, exactly_as_large);
+	tcase_add_test(t, sparse_bomb);
+	tcase_add_loop_test(t, too_many, 0, 2);
+	tcase_add_test(t, disk_full);
+	tcase_add_test(t, deep);
+	return t;
+}
