@@ -1,0 +1,172 @@
+/*
+ * client_exec.c: client_test, output that comes as it is made, cut and late.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client_rig.h"
+#include "xmalloc.h"
+
+START_TEST(exec_whole)
+{
+	with_input("", A("$" START CHUNK(1, "a\\n") "{\"seq\":2,\"stream\":"
+	    "\"stdout\",\"data\":\"AP8=\",\"encoding\":\"base64\"}\n"
+	    CHUNK(3, "\\u0000z") END(7)), EXEC);
+	expect(7, NULL, "", "POST /v1/sandboxes/b/exec?stream=1 HTTP/1.1 "
+	    "{\"argv\":[\"x\"]}");
+	ck_assert_mem_eq(out, "a\n\0\377\0z", 6);
+}
+END_TEST
+
+/* Cut anywhere after it began: taken up behind the last whole chunk. */
+START_TEST(exec_cut)
+{
+	with_input("", A("$" START CHUNK(1, "one\\n") "{\"seq\":2,!",
+	    "$" CHUNK(2, "two\\n") "!", "$" CHUNK(2, "two\\n")
+	    CHUNK(3, "three\\n") END(0)), EXEC);
+	expect(0, "one\ntwo\nthree\n", "", "/sessions/" SID
+	    "/output?after=2&follow=1");
+	ck_assert_ptr_nonnull(strstr(asked, "/output?after=1&follow=1"));
+}
+END_TEST
+
+START_TEST(exec_restart)
+{
+	with_input("", A("$" START "!", JSON("503", "{}"), JSON("502", ""),
+	    "", "$" CHUNK(1, "late\\n") END(0)), EXEC);
+	expect(0, "late\n", "", "after=0");
+}
+END_TEST
+
+/*
+ * Whether it has started is not known: it is asked again under the same key,
+ * which the server takes for one request; see box/sessions.sh.
+ */
+START_TEST(exec_once)
+{
+	static const char	post[] = "POST /v1/sandboxes/b/exec?stream=1";
+	const char		*p;
+
+	with_input("", A("", "$" START END(0)), EXEC);
+	expect(0, "", "", post);
+	p = strstr(asked, post) + 1;
+	ck_assert_ptr_nonnull(strstr(p, post));
+	with_input("", A("$!", "$" START END(3)), EXEC);
+	expect(3, "", "", post);
+	p = strstr(asked, post) + 1;
+	ck_assert_ptr_nonnull(strstr(p, post));
+	/* an answer is one */
+	with_input("", A(JSON("503", "{\"code\":\"busy\",\"detail\":\"no\"}"),
+	    "$" START END(0)), EXEC);
+	expect(125, "", "no", post);
+	p = strstr(asked, post) + 1;
+	ck_assert_ptr_null(strstr(p, post));
+}
+END_TEST
+
+START_TEST(exec_gap)
+{
+	with_input("", A("$" START CHUNK(1, "a") "{\"gap\":{\"first\":2,"
+	    "\"last\":9,\"bytes\":100}}\n" CHUNK(10, "b") END(0)), EXEC);
+	expect(0, "ab", "100 bytes of output were dropped: "
+	    "chunks 2 to 9\n", NULL);
+}
+END_TEST
+
+START_TEST(exec_nonsense)
+{
+	static const char *const	bad[] = {
+		"$" START "nonsense\n",
+		"$" START "{\"seq\":1,\"stream\":\"stdin\",\"data\":\"\"}\n",
+		"$" START "{\"seq\":1,\"stream\":\"stdout\",\"data\":7}\n",
+		"$" START "{\"seq\":1,\"stream\":\"stdout\",\"data\":\"A\","
+		    "\"encoding\":\"base64\"}\n",
+		"$" START "{\"seq\":1,\"stream\":\"stdout\",\"data\":\"A=B=\","
+		    "\"encoding\":\"base64\"}\n",
+		"$" START "{\"seq\":1,\"stream\":\"stdout\","
+		    "\"data\":\"AAA\001\",\"encoding\":\"base64\"}\n",
+	};
+	size_t				i;
+
+	for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		with_input("", A(bad[i]), EXEC);
+		expect(125, "", "sent a line that is no output", NULL);
+	}
+	/* What a later server may add is no fault. */
+	with_input("", A("$" START "{\"new\":1}\n" END(0)), EXEC);
+	expect(0, "", "", NULL);
+}
+END_TEST
+
+START_TEST(exec_long_line)
+{
+	char	*text = xmalloc((2 << 20) + 64);
+	size_t	 n = strlen("$" START);
+
+	memcpy(text, "$" START, n);
+	memset(text + n, 'x', 2 << 20);
+	text[n + (2 << 20)] = '\0';
+	with_input("", A(text), EXEC);
+	expect(125, "", "sent a line that is too long", NULL);
+	free(text);
+}
+END_TEST
+
+START_TEST(exec_codes)
+{
+	with_input("", A(JSON("422", "{\"code\":\"command-not-found\","
+	    "\"detail\":\"x\"}")), EXEC);
+	expect(127, "", "x (command-not-found)", NULL);
+	with_input("", A(JSON("422", "{\"code\":\"command-not-executable\","
+	    "\"detail\":\"x\"}")), EXEC);
+	expect(126, "", NULL, NULL);
+	with_input("", A("$" START "{\"end\":{\"sessionId\":\"s\","
+	    "\"exitCode\":null,\"signal\":9,\"reason\":\"oom\"}}\n"), EXEC);
+	expect(137, "", "session s: oom", NULL);
+	with_input("", A("$" START "{\"end\":{\"sessionId\":\"s\","
+	    "\"exitCode\":null,\"signal\":null,\"reason\":\"lost\"}}\n"),
+	    EXEC);
+	expect(125, "", "session s: lost", NULL);
+}
+END_TEST
+
+START_TEST(exec_input)
+{
+	with_input("hello\n", A("$" START END(0)), EXEC);
+	expect(0, "", "", "{\"argv\":[\"x\"],\"stdin\":\"hello\\n\"}");
+	with_input("\377\377", A("$" START "~" END(0), JSON("200",
+	    "{\"offset\":2}")), EXEC);
+	expect(0, "", "", "\"stdinOpen\":true");
+	ck_assert_ptr_nonnull(strstr(asked, "/stdin?offset=0&eof=1"));
+	/* Taken in part, or taken with the answer lost: the rest, once. */
+	with_input("\377abc", A("$" START "~~" END(0), JSON("409",
+	    "{\"code\":\"bad-offset\",\"expected\":2}"), JSON("200",
+	    "{\"offset\":4}")), EXEC);
+	expect(0, "", "", "/stdin?offset=2&eof=1 HTTP/1.1 bc");
+	with_input("\377abc", A("$" START "~~" END(0), "", JSON("200",
+	    "{\"offset\":4}")), EXEC);
+	expect(0, "", "", "/stdin?offset=0&eof=1");
+	/* A command that reads no more is no fault. */
+	with_input("\377", A("$" START "~" END(3), JSON("409",
+	    "{\"code\":\"ended\",\"detail\":\"x\"}")), EXEC);
+	expect(3, "", "", NULL);
+}
+END_TEST
+
+TCase *
+exec_case(void)
+{
+	TCase	*tc = tcase_create("exec");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, exec_whole);
+	tcase_add_test(tc, exec_cut);
+	tcase_add_test(tc, exec_restart);
+	tcase_add_test(tc, exec_once);
+	tcase_add_test(tc, exec_gap);
+	tcase_add_test(tc, exec_nonsense);
+	tcase_add_test(tc, exec_long_line);
+	tcase_add_test(tc, exec_codes);
+	tcase_add_test(tc, exec_input);
+	return tc;
+}
