@@ -179,7 +179,7 @@ START_TEST(refused_creates)
 	ck_assert_uint_eq(rig_create(&r, &a), CODE_EXISTS);
 	ck_assert_uint_eq(rig_create(&r, &b), CODE_NAME_TAKEN);
 	c = b;
-	strcpy(c.tenant, "other");		/* names are a tenant's */
+	RIG_COPY(c.tenant, "other");		/* names are a tenant's */
 	ck_assert_uint_eq(rig_create(&r, &c), CODE_NONE);
 	c = rig_box("x");
 	c.state = BOX_READY;
@@ -254,7 +254,7 @@ START_TEST(moved_values)
 
 	row.memory_bytes = 77;
 	ck_assert_uint_eq(rig_create(&r, &row), CODE_NONE);
-	strcpy(m.id, row.id);
+	RIG_COPY(m.id, row.id);
 	m.durable = 1;
 	rig_ok(&r.apid, MSG_SANDBOX_MOVE, &m);
 	ck_assert_int_eq(rig_get(&r, row.id, &got), 1);
@@ -302,10 +302,10 @@ START_TEST(lists)
 			ck_assert_int_eq(wire_decode_into(&wire_row_sandbox,
 			    copy, b->len, &env, 1, &got), 0);
 			ck_assert_str_gt(got.id, prev);
-			strcpy(prev, got.id);
+			RIG_COPY(prev, got.id);
 			ck_assert_uint_eq(got.proof.len, 0);
 		}
-		strcpy(q.after, prev);
+		RIG_COPY(q.after, prev);
 	}
 	ck_assert_uint_eq(n, 20);
 	ck_assert_uint_ge(pages, 5);
@@ -323,8 +323,8 @@ key_is(const char *tenant, const char *key, const char *sandbox,
 	struct msg		 m;
 	struct wire_bin		 asked = rig_asked(key);
 
-	strcpy(q.tenant, tenant);
-	strcpy(q.key, key);
+	RIG_COPY(q.tenant, tenant);
+	RIG_COPY(q.key, key);
 	rig_ask(&r.apid, MSG_KEY_GET, &q, &m);
 	ck_assert_int_eq(m.row->type, MSG_KEY_IS);
 	ck_assert_str_eq(m.body.key_is.sandbox, sandbox);
@@ -355,10 +355,10 @@ START_TEST(keys)
 	key_is(RIG_TENANT, r.key, a.id, s.id);
 	/* one that was refused is not used */
 	r.key = "refused";
-	strcpy(b.name, "a");
+	RIG_COPY(b.name, "a");
 	ck_assert_uint_eq(rig_create(&r, &b), CODE_NAME_TAKEN);
 	key_is(RIG_TENANT, "refused", "", "");
-	strcpy(b.name, "b");
+	RIG_COPY(b.name, "b");
 	ck_assert_uint_eq(rig_create(&r, &b), CODE_NONE);
 	key_is(RIG_TENANT, "refused", b.id, "");
 	/* a key without its hash */
@@ -403,7 +403,7 @@ START_TEST(sessions)
 	s.exit_code = 137;
 	s.signal = 9;
 	s.left_behind = 2;
-	strcpy(s.reason, "timeout");
+	RIG_COPY(s.reason, "timeout");
 	ck_assert_uint_eq(rig_put(&r, &s, 1), CODE_NONE);
 	ck_assert_uint_eq(rig_put(&r, &s, 1), CODE_NONE);	/* a repeat */
 	t = s;
@@ -417,7 +417,7 @@ START_TEST(sessions)
 	ulid_new(t.sandbox);
 	ck_assert_uint_eq(rig_put(&r, &t, 1), CODE_NOT_FOUND);
 	t = rig_session(box.id);
-	strcpy(t.tenant, "other");
+	RIG_COPY(t.tenant, "other");
 	ck_assert_uint_eq(rig_put(&r, &t, 1), CODE_NOT_FOUND);
 	log = rig_log(&r, "");
 	rig_verify(log);
@@ -443,7 +443,7 @@ session_rows(const char *sandbox, int open_only, char first[27])
 	unsigned int		n = 0;
 	size_t			i;
 
-	strcpy(q.sandbox, sandbox);
+	RIG_COPY(q.sandbox, sandbox);
 	first[0] = '\0';
 	for (;;) {
 		rig_ask(&r.apid, MSG_SESSION_ROWS, &q, &m);
@@ -459,9 +459,10 @@ session_rows(const char *sandbox, int open_only, char first[27])
 			    b->data, b->len, items, 4, &got), 0);
 			ck_assert_str_eq(got.sandbox, sandbox);
 			ck_assert_str_gt(got.id, q.after);
-			strcpy(q.after, got.id);
+			RIG_COPY(q.after, got.id);
 			if (first[0] == '\0')
-				strcpy(first, got.id);
+				ck_assert_int_eq(str_copy(first,
+				    got.id, 27), 0);
 		}
 	}
 }
@@ -481,7 +482,7 @@ START_TEST(bounded_sessions)
 	for (i = 0; i < 259; i++) {
 		s = rig_session(a.id);
 		if (i < 3)
-			strcpy(ids[i], s.id);
+			RIG_COPY(ids[i], s.id);
 		s.state = 2;
 		ck_assert_uint_eq(rig_put(&r, &s, 0), CODE_NONE);
 	}
@@ -494,7 +495,7 @@ START_TEST(bounded_sessions)
 	ck_assert_uint_eq(session_rows(b.id, 1, first), 0);
 	ck_assert_uint_eq(session_rows(b.id, 0, first), 1);
 	/* the oldest is forgotten: its id may come again */
-	strcpy(s.id, ids[0]);
+	RIG_COPY(s.id, ids[0]);
 	ck_assert_uint_eq(rig_put(&r, &s, 1), CODE_NONE);
 	run.state = 2;
 	ck_assert_uint_eq(rig_put(&r, &run, 1), CODE_NONE);
@@ -803,7 +804,7 @@ START_TEST(ordered)
 	    BOX_BOOTSTRAPPING, BOX_READY, BOX_DRAINING };
 
 	ck_assert_uint_eq(rig_create(&r, &row), CODE_NONE);
-	strcpy(m.id, row.id);
+	RIG_COPY(m.id, row.id);
 	for (i = 0; i < 4; i++) {
 		m.to = path[i];
 		m.durable = i == 2;

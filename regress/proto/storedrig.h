@@ -13,6 +13,10 @@
 #define RIG_UID		64802		/* nobody's, for the tests alone */
 #define RIG_TENANT	"default"
 
+/* Into an array of characters, in which the text must have room. */
+#define RIG_COPY(array, text)	\
+	ck_assert_int_eq(str_copy(array, text, sizeof(array)), 0)
+
 struct rig {
 	char		 dir[128];	/* state directory; db/ below it */
 	pid_t		 pid;		/* 0: not running */
