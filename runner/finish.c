@@ -240,7 +240,9 @@ session_signal(struct session *s, int sig)
 {
 	if (s->state == SESSION_STARTING)
 		return s->spawn->pid > 0 ? kill(s->spawn->pid, sig) : 0;
-	if (s->state == SESSION_QUEUED || !s->has_cgroup) {
+	/* a directory can outlast its last process by a moment */
+	if (s->state == SESSION_QUEUED || !s->has_cgroup ||
+	    (s->state == SESSION_ENDED && cgroup_count(s->id) == 0)) {
 		errno = ESRCH;
 		return -1;
 	}

@@ -28,9 +28,11 @@ is "a shell ends with its child, and is told so" \
 is "who ends otherwise is not" "$(told sh -c 'kill -9 $$')" '9 null'
 
 # processes
-out=$(wb exec lim -- sh -c 'i=0; while [ $i -lt 400 ]; do sleep 100 & i=$((i + 1)); done; wait' 2>&1)
+out=$(wb exec lim --name bomb -- sh -c 'i=0; while [ $i -lt 400 ]; do sleep 100 & i=$((i + 1)); done; wait' 2>&1)
 like "a fork bomb stops at the limit" "$out" "fork|temporarily|Resource"
 is "an exec works while it lasts" "$(wb exec lim -- echo alive 2>&1)" alive
+# what it left behind holds memory
+ok "what it left behind ends" wb kill lim bomb --signal KILL
 
 # limits of one session, where the kernel counts by session
 if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
