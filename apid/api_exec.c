@@ -305,6 +305,7 @@ exec_done(struct session *s, enum wb_code code, const char *detail, void *arg)
 		exec_break(e, code, detail);
 		return;
 	}
+	key_used(e->req);
 	api_pour(e->req, e->session);
 	if (e->gone) {
 		e->running = 1;
@@ -342,8 +343,10 @@ exec_made(struct http_req *r, struct session *s)
 	e->reader = reader_new(s, 0, 1, 1, &exec_ops, e);
 	if (e->reader == NULL)
 		exec_break(e, CODE_TOO_MANY, "Too many read this session.");
-	else
+	else {
+		api_pour(r, s);		/* what a crash has cut */
 		exec_running(e);
+	}
 }
 
 static void

@@ -262,9 +262,12 @@ create_recorded(struct box *b, enum wb_code code, const char *detail,
 {
 	struct http_req	*r = arg;
 
-	if (code != CODE_NONE)
+	if (code != CODE_NONE) {
 		api_fail(r, code, detail);
-	else if (http_query_u64(r, "wait", 1) == 0) {
+		return;
+	}
+	key_used(r);
+	if (http_query_u64(r, "wait", 1) == 0) {
 		boot_unlisten(b, r);
 		http_reply_json(r, 202, box_json(b));
 	}
@@ -287,14 +290,15 @@ made_in_vain(const struct box *b)
 	    strcmp(b->reason, code_name(CODE_CREATE_FAILED)) == 0);
 }
 
-/* The row of one that has gone since. */
+/* The row of one that is no more. */
 static void
 made_row(struct http_req *r, const struct row_sandbox *row)
 {
 	if (strcmp(row->reason, code_name(CODE_CREATE_FAILED)) == 0)
 		made_failed(r, row->id);
 	else
-		http_reply_json(r, 201, box_row_json(row));
+		http_fail_with(r, CODE_GONE, json_pack("{ss}", "sandboxId",
+		    row->id), "It was made then, and has been removed.");
 }
 
 /* The sandbox that the key made before, as it is now. */
@@ -312,6 +316,10 @@ create_made(struct http_req *r, const struct key_made *made)
 		return;
 	else if (made_in_vain(b))
 		made_failed(r, b->id);
+	else if (b->condemned)
+		http_fail_with(r, CODE_QUARANTINED, json_pack("{ss}",
+		    "sandboxId", b->id), "The sandbox is quarantined: %s.",
+		    b->reason);
 	else
 		http_reply_json(r, 201, box_json(b));
 }

@@ -119,18 +119,30 @@ api_spec_free(struct session_spec *sp)
 /* ---- the rest of a body's stdin ----------------------------------- */
 
 struct pour {
-	uint8_t	*data;			/* owned */
+	struct session	*session;	/* referenced */
+	uint8_t		*data;		/* owned: from SESSION_INPUT_FIRST on */
+	size_t		 len;
+	int		 eof, again;
 };
 
 static void
 poured(void *arg, enum wb_code code, uint64_t offset, const char *detail)
 {
 	struct pour	*p = arg;
+	size_t		 had = (size_t)offset - SESSION_INPUT_FIRST;
 
-	(void)offset;
+	/* an apid before this one has written some of it */
+	if (code == CODE_BAD_OFFSET && !p->again &&
+	    offset > SESSION_INPUT_FIRST && had <= p->len) {
+		p->again = 1;
+		if (feed_new(p->session, offset, p->data + had, p->len - had,
+		    p->eof, poured, p) != NULL)
+			return;
+	}
 	if (code != CODE_NONE && code != CODE_ENDED)
 		log_debug("input of a session: %s: %s", code_name(code),
 		    detail);
+	session_unref(p->session);
 	free(p->data);
 	free(p);
 }
@@ -143,14 +155,15 @@ api_pour(struct http_req *r, struct session *s)
 	size_t		 len = json_string_length(in);
 	struct pour	*p;
 
-	if (len <= SESSION_INPUT_FIRST)
+	if (len <= SESSION_INPUT_FIRST || s->state == SESSION_ENDED)
 		return;
 	p = xcalloc(1, sizeof(*p));
-	len -= SESSION_INPUT_FIRST;
-	p->data = xmalloc(len);
-	memcpy(p->data, json_string_value(in) + SESSION_INPUT_FIRST, len);
-	if (feed_new(s, SESSION_INPUT_FIRST, p->data, len,
-	    !json_is_true(json_object_get(body, "stdinOpen")), poured,
+	p->session = session_ref(s);
+	p->len = len - SESSION_INPUT_FIRST;
+	p->data = xmalloc(p->len);
+	p->eof = !json_is_true(json_object_get(body, "stdinOpen"));
+	memcpy(p->data, json_string_value(in) + SESSION_INPUT_FIRST, p->len);
+	if (feed_new(s, SESSION_INPUT_FIRST, p->data, p->len, p->eof, poured,
 	    p) == NULL)
 		poured(p, CODE_BUSY, 0, "another writes");
 }
@@ -174,6 +187,7 @@ run_done(struct session *s, enum wb_code code, const char *detail, void *arg)
 static void
 run_made(struct http_req *r, struct session *s)
 {
+	api_pour(r, s);
 	http_reply_json(r, 201, session_json(s));
 }
 
@@ -272,7 +286,7 @@ look_reply(struct look *l)
 
 	session_wait_drop(&l->end);
 	l->items = json_pack("[o]", session_json(s));
-	sessions_now(s->box, l->items, 1, look_told_now, l);
+	sessions_now(s->box, l->items, look_told_now, l);
 }
 
 /* The end, or its time is over, or the client is gone, or we stop. */
@@ -373,7 +387,7 @@ list_over(struct list *l)
 		l->next = json_copy(json_object_get(json_array_get(l->items,
 		    l->limit - 1), "sessionId"));
 	}
-	sessions_now(l->box, l->items, 1, list_told, l);
+	sessions_now(l->box, l->items, list_told, l);
 }
 
 static void

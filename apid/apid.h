@@ -283,11 +283,14 @@ struct key_made {
 /*
  * Calls fn once: with made NULL when there is no key (key NULL) or nothing
  * was made with it, else with what was.  Requests with a key that another is
- * using wait for that one's end.  One that was used for something else is
- * refused, and fn not called.  key is fn's until the final call.
+ * using wait until that one has made something, or has its answer.  One that
+ * was used for something else is refused, and fn not called.  key is fn's
+ * until the final call.
  */
 void	 key_begin(struct http_req *, void (*fn)(struct http_req *,
 	    const struct key *, const struct key_made *));
+/* What its key makes is on the disk; does nothing for one without. */
+void	 key_used(struct http_req *);
 /* For the messages that make something; key may be NULL. */
 void	 key_put(const struct key *, char text[256], struct wire_bin *asked);
 
@@ -481,7 +484,7 @@ void	 session_announced(struct box *, const char *id, const char *name,
  * to what the runner says, then calls fn; also from within the call.  all 0:
  * only of those that have left something behind.
  */
-void	 sessions_now(struct box *, json_t *items, int all,
+void	 sessions_now(struct box *, json_t *items,
 	    void (*fn)(void *), void *arg);
 
 /* ---- output.c: readers of output, writers of input ---------------- */

@@ -66,14 +66,10 @@ auth_load(int fd)
 int
 auth_check_token(const char *bearer)
 {
-	uint8_t		d[SHA256_DIGEST_LENGTH];
-	uint8_t		diff = 0;
-	size_t		i;
+	uint8_t	d[SHA256_DIGEST_LENGTH];
 
 	digest(bearer, strlen(bearer), d);
-	for (i = 0; i < sizeof(d); i++)
-		diff |= (uint8_t)(d[i] ^ key[i]);
-	return diff == 0;
+	return secret_equal(d, key, sizeof(d));
 }
 
 static void

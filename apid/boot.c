@@ -38,7 +38,8 @@
 #include "xmalloc.h"
 
 #define ATTACH_AGAIN_MS	10		/* the control socket's queue is full */
-#define ATTACH_TRIES	500
+#define FACTS_AGAIN_MS	250		/* it gets too little processor time */
+#define AGAIN_MAX_MS	5000		/* in all */
 #define RETRY_MAX_S	30
 #define LOG_LINES	20		/* of launch.log, told to the client */
 
@@ -51,7 +52,7 @@ struct boot {
 	int			 attach;	/* the box runs already */
 	char			 actor[64], request[27];
 	char			 aborted[128];	/* why, or "" */
-	unsigned int		 tries;
+	unsigned int		 waited_ms;	/* between the same questions */
 	struct event		 again;
 	struct box_wait		 removed;
 
@@ -75,6 +76,7 @@ struct follower {
 };
 
 static void	boot_attach_ask(struct boot *);
+static void	boot_host_ask(struct boot *);
 static void	boot_fail(struct boot *, enum wb_code, const char *);
 
 /* ---- life of a boot ----------------------------------------------- */
@@ -82,9 +84,14 @@ static void	boot_fail(struct boot *, enum wb_code, const char *);
 static void
 boot_again(int fd, short what, void *arg)
 {
+	struct boot	*o = arg;
+
 	(void)fd;
 	(void)what;
-	boot_attach_ask(arg);
+	if (o->step == B_ATTACH)
+		boot_attach_ask(o);
+	else if (o->step == B_GO)
+		boot_host_ask(o);
 }
 
 static struct boot *
@@ -116,6 +123,19 @@ boot_free(struct boot *o)
 	json_decref(o->result.log);
 	free(o);
 	box_unref(b);
+}
+
+/* Asks the same again after ms; 0, or -1: it was asked long enough. */
+static int
+boot_retry(struct boot *o, unsigned int ms)
+{
+	struct timeval	tv = { 0, ms * 1000L };
+
+	if ((o->waited_ms += ms) > AGAIN_MAX_MS)
+		return -1;
+	if (event_add(&o->again, &tv) == -1)
+		fatalx("add timer: out of memory");
+	return 0;
 }
 
 /* Tells whoever waits, and ends the boot. */
@@ -456,7 +476,11 @@ boot_host_facts(void *arg, const struct msg *m)
 		return;
 	}
 	if (m->row->type == MSG_ERROR) {
-		boot_fail(o, CODE_CREATE_FAILED, m->body.error.detail);
+		/* busy: a box with little processor time stops late, too */
+		if (m->body.error.code != CODE_BUSY ||
+		    boot_retry(o, FACTS_AGAIN_MS) == -1)
+			boot_fail(o, CODE_CREATE_FAILED,
+			    m->body.error.detail);
 		return;
 	}
 	o->host = m->body.box_facts_are;
@@ -548,18 +572,14 @@ boot_attached(void *arg, const struct msg *m)
 {
 	struct boot		*o = arg;
 	struct msg_runner_hello	 hello = { .role = "host" };
-	struct timeval		 tv = { 0, ATTACH_AGAIN_MS * 1000L };
 	struct box		*b = o->box;
 
 	if (m->row->type == MSG_ERROR) {
 		/* of an apid before this one, that did not come to the row */
-		if (m->body.error.code == CODE_QUARANTINED)
+		if (m->body.error.code == CODE_QUARANTINED && !b->condemned)
 			box_quarantine(b, m->body.error.detail, NULL, 0);
-		else if (m->body.error.code == CODE_BUSY && !o->attach &&
-		    ++o->tries < ATTACH_TRIES) {
-			if (event_add(&o->again, &tv) == -1)
-				fatalx("add timer: out of memory");
-		} else
+		else if (m->body.error.code != CODE_BUSY || o->attach ||
+		    boot_retry(o, ATTACH_AGAIN_MS) == -1)
 			boot_fail(o, CODE_CREATE_FAILED,
 			    m->body.error.detail);
 		return;

@@ -35,6 +35,7 @@ static struct {
 	uint64_t	 falls;		/* bytes a second */
 	unsigned int	 due;		/* looks that are out */
 	unsigned int	 fresh, waited;	/* boxes without a rate yet; ticks */
+	char		 most[27];	/* who wrote most at the last look */
 	struct event	 tick;
 } disk;
 
@@ -77,23 +78,57 @@ sample(uint64_t avail, uint64_t keep)
 void
 disk_seen(struct box *b, const struct msg_box_health_is *h)
 {
+	uint64_t	enough;
+
+	if (h->disk_keep == 0)
+		return;			/* of a box that is not there */
 	sample(h->disk_free, h->disk_keep);
 	if (!h->frozen || b->frozen || b->state != BOX_READY)
 		return;
-	b->frozen = 1;		/* by an apid before this one */
-	b->frozen_free = h->disk_keep + h->disk_keep / 2 - room();
+	/* by an apid before this one: there may have been room meanwhile */
+	b->frozen = 1;
+	enough = h->disk_keep + h->disk_keep / 2 - room();
+	b->frozen_free = enough < h->disk_free ? enough : h->disk_free;
 }
 
 /* ---- freezing and letting go on ------------------------------------ */
+
+/* It is as it was asked to be. */
+static void
+freeze_record(struct box *b)
+{
+	struct event_sandbox_frozen	 f = { .freeBytes = disk.free,
+					    .bytesPerSecond = b->writes };
+	struct event_sandbox_thawed	 t = { .freeBytes = disk.free };
+
+	if (b->frozen) {
+		log_warnx("box %s is frozen: the state directory has %llu "
+		    "MiB left, and it writes %llu KiB a second", b->id,
+		    (unsigned long long)disk.free >> 20,
+		    (unsigned long long)b->writes >> 10);
+		box_health(b, SUSPECT, code_name(CODE_DISK_FLOOR));
+		event_append(EVENT_SANDBOX_FROZEN, &f, "apid", b->id, "", "",
+		    "denied", code_name(CODE_DISK_FLOOR), NULL, NULL);
+	} else {
+		log_info("box %s goes on: there is room again", b->id);
+		event_append(EVENT_SANDBOX_THAWED, &t, "apid", b->id, "", "",
+		    "ok", "", NULL, NULL);
+	}
+}
 
 static void
 freeze_told(void *arg, const struct msg *m)
 {
 	struct box	*b = arg;
+	int		 error = m->row->type == MSG_ERROR;
 
 	b->polled = 0;
-	if (m->row->type == MSG_ERROR) {
-		log_warnx("box %s: freeze: %s", b->id, m->body.error.detail);
+	if (!error && (int)m->body.box_health_is.frozen == b->frozen)
+		freeze_record(b);
+	else {
+		log_warnx("box %s: %s: %s", b->id, b->frozen ? "freeze" :
+		    "go on", error ? m->body.error.detail :
+		    m->body.box_health_is.part);
 		b->frozen = !b->frozen;	/* as it was; tried again */
 	}
 	if (!b->frozen && b->state == BOX_READY && b->listed &&
@@ -106,11 +141,8 @@ freeze_told(void *arg, const struct msg *m)
 static void
 freeze(struct box *b, int on)
 {
-	struct event_sandbox_frozen	 f = { .freeBytes = disk.free,
-					    .bytesPerSecond = b->writes };
-	struct event_sandbox_thawed	 t = { .freeBytes = disk.free };
-	struct msg_box_health		 m = { .freeze = on ? FREEZE_ON :
-					    FREEZE_OFF };
+	struct msg_box_health	 m = { .freeze = on ? FREEZE_ON :
+				    FREEZE_OFF };
 
 	b->polled = 1;			/* privd takes one look at a time */
 	b->frozen = on;
@@ -122,17 +154,6 @@ freeze(struct box *b, int on)
 	if (on) {
 		(void)event_del(&b->retry);
 		runner_close(b);	/* else its silence would condemn it */
-		log_warnx("box %s is frozen: the state directory has %llu "
-		    "MiB left, and it writes %llu KiB a second", b->id,
-		    (unsigned long long)disk.free >> 20,
-		    (unsigned long long)b->writes >> 10);
-		box_health(b, SUSPECT, code_name(CODE_DISK_FLOOR));
-		event_append(EVENT_SANDBOX_FROZEN, &f, "apid", b->id, "", "",
-		    "denied", code_name(CODE_DISK_FLOOR), NULL, NULL);
-	} else {
-		log_info("box %s goes on: there is room again", b->id);
-		event_append(EVENT_SANDBOX_THAWED, &t, "apid", b->id, "", "",
-		    "ok", "", NULL, NULL);
 	}
 }
 
@@ -152,14 +173,20 @@ freeze_most(void)
 		if (may_write(b) && !b->polled && b->writes >= LEAST_RATE &&
 		    (most == NULL || b->writes > most->writes))
 			most = b;
-	/* one that hardly matters is spared while there is time */
+	/*
+	 * While there is time: one that hardly matters is spared, and what
+	 * children wrote that are waited for just now can count twice once.
+	 */
 	if (most != NULL && (disk.free < disk.keep ||
-	    most->writes >= disk.falls / 16)) {
+	    (most->writes >= disk.falls / 16 &&
+	    strcmp(most->id, disk.most) == 0))) {
 		if (most->state == BOX_READY)
 			freeze(most, 1);
 		else
 			remove_hurry(most);	/* its time is over */
 	}
+	(void)str_copy(disk.most, most != NULL ? most->id : "",
+	    sizeof(disk.most));
 }
 
 /* One at a time, so that what it does then is seen before the next. */

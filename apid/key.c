@@ -4,9 +4,9 @@
  * Theory of operation.  What a key made is written by stored in the same
  * transaction as the row of what it made, so that it is known exactly when
  * that exists, also after a crash.  A request with a key asks stored first.
- * While one is under way, others with the same key stand in its queue; when
- * it has got its final answer the next one asks stored in turn, and finds
- * what the first has made, or that it made nothing and may try itself.
+ * Until it has made something or got its answer, others with the same key
+ * stand in its queue; then the next one asks stored in turn, and finds what
+ * the first has made, or that it made nothing and may try itself.
  *
  * A repeat is answered from what was made, as it is then; no answer is kept.
  */
@@ -23,7 +23,7 @@
 struct turn {
 	TAILQ_ENTRY(turn)	 next;
 	struct http_req		*req;
-	struct use		*use;		/* borrowed */
+	struct use		*use;		/* borrowed; NULL: out of it */
 	struct key		 key;
 	void			(*fn)(struct http_req *, const struct key *,
 				    const struct key_made *);
@@ -82,24 +82,53 @@ use_of(const char *tenant, const char *text)
 	return u;
 }
 
-/* The request is over, answered or not: the next one's turn. */
+/* Out of the queue: the next one's turn. */
 static void
-turn_over(void *arg)
+turn_leave(struct turn *t)
 {
-	struct turn	*t = arg, *first;
 	struct use	*u = t->use;
-	int		 had = TAILQ_FIRST(&u->turns) == t;
+	struct turn	*first;
+	int		 had;
 
-	peer_forget(env.stored, t);
+	if (u == NULL)
+		return;
+	had = TAILQ_FIRST(&u->turns) == t;
 	TAILQ_REMOVE(&u->turns, t, next);
-	waiting--;
-	free(t);
+	t->use = NULL;
 	first = TAILQ_FIRST(&u->turns);
 	if (first == NULL) {
 		LIST_REMOVE(u, next);
 		free(u);
 	} else if (had)
 		turn_ask(first);
+}
+
+/* The request is over, answered or not. */
+static void
+turn_over(void *arg)
+{
+	struct turn	*t = arg;
+
+	peer_forget(env.stored, t);
+	turn_leave(t);
+	waiting--;
+	free(t);
+}
+
+/* While it waits for others, or for stored. */
+static void
+turn_gone(struct http_req *r, enum http_gone why, void *arg)
+{
+	(void)arg;
+	http_fail(r, CODE_STOPPING, NULL, why == HTTP_GONE_STOPPING ?
+	    "The server stops." : "The connection was closed.");
+}
+
+static void
+turn_go(struct turn *t, const struct key *key, const struct key_made *made)
+{
+	http_on_gone(t->req, NULL, NULL);
+	t->fn(t->req, key, made);
 }
 
 static void
@@ -114,7 +143,7 @@ turn_told(void *arg, const struct msg *m)
 		return;
 	}
 	if (m->body.key_is.sandbox[0] == '\0') {
-		t->fn(t->req, &t->key, NULL);
+		turn_go(t, &t->key, NULL);
 		return;
 	}
 	if (m->body.key_is.asked.len != sizeof(t->key.asked) ||
@@ -129,7 +158,8 @@ turn_told(void *arg, const struct msg *m)
 	    sizeof(made.sandbox));
 	(void)str_copy(made.session, m->body.key_is.session,
 	    sizeof(made.session));
-	t->fn(t->req, NULL, &made);
+	turn_leave(t);		/* however long the answer takes */
+	turn_go(t, NULL, &made);
 }
 
 static void
@@ -167,8 +197,22 @@ key_begin(struct http_req *r, void (*fn)(struct http_req *,
 	TAILQ_INSERT_TAIL(&t->use->turns, t, next);
 	waiting++;
 	http_on_done(r, turn_over, t);
+	http_on_gone(r, turn_gone, t);
 	if (TAILQ_FIRST(&t->use->turns) == t)
 		turn_ask(t);
+}
+
+void
+key_used(struct http_req *r)
+{
+	struct use	*u;
+	struct turn	*t;
+
+	LIST_FOREACH(u, &uses, next)
+		if ((t = TAILQ_FIRST(&u->turns))->req == r) {
+			turn_leave(t);
+			return;
+		}
 }
 
 void

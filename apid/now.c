@@ -20,7 +20,6 @@ struct now {
 	struct box	*box;		/* referenced */
 	json_t		*items;		/* referenced; ascending by id */
 	size_t		 at;		/* the first not yet told */
-	int		 all;		/* or what has left something */
 	unsigned int	 pages;
 	char		 after[27];
 	void		(*fn)(void *);
@@ -38,15 +37,9 @@ now_over(struct now *l)
 
 /* The next that the runner is to be asked about, or NULL. */
 static json_t *
-now_next(struct now *l)
+now_next(const struct now *l)
 {
-	json_t	*item;
-
-	for (; (item = json_array_get(l->items, l->at)) != NULL; l->at++)
-		if (l->all || json_integer_value(json_object_get(item,
-		    "leftBehind")) != 0)
-			return item;
-	return NULL;
+	return json_array_get(l->items, l->at);
 }
 
 static void
@@ -128,7 +121,7 @@ now_ask(struct now *l)
 }
 
 void
-sessions_now(struct box *b, json_t *items, int all, void (*fn)(void *),
+sessions_now(struct box *b, json_t *items, void (*fn)(void *),
     void *arg)
 {
 	struct now	*l = xcalloc(1, sizeof(*l));
@@ -136,7 +129,6 @@ sessions_now(struct box *b, json_t *items, int all, void (*fn)(void *),
 
 	l->box = box_ref(b);
 	l->items = json_incref(items);
-	l->all = all;
 	l->fn = fn;
 	l->arg = arg;
 	if ((item = now_next(l)) == NULL) {

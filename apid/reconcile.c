@@ -230,15 +230,22 @@ rec_box_again(struct box *b)
 	if (b->found == FOUND_MOVES || b->boot != NULL ||
 	    b->removing != REMOVE_NOT || strcmp(b->id, rec.newest) > 0)
 		return;
-	if (b->state == BOX_QUARANTINED || b->state == BOX_STOPPED ||
-	    (b->state == BOX_READY && b->runner == NULL))
+	if (b->condemned)	/* perhaps not on the disk yet */
+		rec_verdict(b, "quarantined", b->reason);
+	else if (b->state == BOX_STOPPED)
 		rec_box(b);
-	else if (b->state == BOX_READY && b->found == FOUND_ALIVE) {
-		rec.due++;
-		health_look(b, rec_looked, NULL);
-	} else if (b->state == BOX_READY) {	/* privd tells, or has told */
+	else if (b->state != BOX_READY)
+		;
+	else if (b->found != FOUND_ALIVE) {	/* privd tells, or has told */
 		rec_verdict(b, "absent", "absent");
 		box_ended(b);
+	} else if (b->frozen)
+		rec_verdict(b, "suspect", code_name(CODE_DISK_FLOOR));
+	else if (b->runner == NULL)
+		rec_box(b);
+	else {
+		rec.due++;
+		health_look(b, rec_looked, NULL);
 	}
 }
 

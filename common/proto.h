@@ -8,7 +8,7 @@
 #include "wire.h"
 
 #define PROTO_VERSION		1	/* between the host's daemons */
-#define PROTO_RUNNER_VERSION	1	/* host and runner; see DESIGN */
+#define PROTO_RUNNER_VERSION	2	/* host and runner; see DESIGN */
 
 enum actor {
 	A_PRIVD = 1 << 0,

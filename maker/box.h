@@ -197,6 +197,10 @@ int		 cgroup_enter(struct cgroup *, const struct box_limits *);
  */
 const char	*cgroup_differs(const char *id, const struct box_limits *,
 		    struct box_limits *ret);
+/* The number after a word at the start of a line of a file below dirfd. */
+int		 read_stat(int dirfd, const char *path, const char *word,
+		    uint64_t *ret);
+
 /*
  * Memory, processes, time, and whether it is frozen; written: also the bytes
  * that its processes have had written, ever, as far as is known.

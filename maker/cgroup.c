@@ -137,8 +137,7 @@ read_u64(int dirfd, const char *path, uint64_t *ret)
 	return -1;
 }
 
-/* The number after a word at the start of a line. */
-static int
+int
 read_stat(int dirfd, const char *path, const char *word, uint64_t *ret)
 {
 	char		 buf[4096];
@@ -667,12 +666,15 @@ cgroup_differs(const char *id, const struct box_limits *l,
 static uint64_t
 written_by(long pid)
 {
-	char		 path[32];
-	uint64_t	 n = 0, off = 0;
+	char		 path[32], buf[512], *end = buf;
+	uint64_t	 n, off;
 
 	(void)snprintf(path, sizeof(path), "/proc/%ld/io", pid);
-	(void)read_stat(AT_FDCWD, path, "write_bytes:", &n);
-	(void)read_stat(AT_FDCWD, path, "cancelled_write_bytes:", &off);
+	if (facts_file(AT_FDCWD, path, buf, sizeof(buf)) == -1 ||
+	    (end = strstr(buf, "\nwrite_bytes:")) == NULL)
+		return 0;
+	n = strtoull(end + 13, &end, 10);
+	off = *end == '\n' ? strtoull(end + 24, NULL, 10) : 0;	/* cancelled */
 	return n > off ? n - off : 0;
 }
 

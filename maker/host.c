@@ -14,16 +14,6 @@
 
 #define MIB	(UINT64_C(1) << 20)
 
-/* A number of kB behind a word of /proc/meminfo, in bytes; 0: not there. */
-static uint64_t
-meminfo(const char *text, const char *word)
-{
-	const char	*p = strstr(text, word);
-
-	return p == NULL ? 0 :
-	    (uint64_t)strtoull(p + strlen(word), NULL, 10) * 1024;
-}
-
 static int
 short_of(int error, const char *what, uint64_t have, uint64_t keep)
 {
@@ -37,13 +27,14 @@ short_of(int error, const char *what, uint64_t have, uint64_t keep)
 static int
 memory_allows(void)
 {
-	char		buf[4096];
-	uint64_t	total, avail, keep;
+	const char	*info = "/proc/meminfo";	/* in KiB */
+	uint64_t	 total, avail, keep;
 
-	if (facts_file(AT_FDCWD, "/proc/meminfo", buf, sizeof(buf)) == -1)
-		return box_fail("read /proc/meminfo");
-	total = meminfo(buf, "MemTotal:");
-	avail = meminfo(buf, "MemAvailable:");
+	if (read_stat(AT_FDCWD, info, "MemTotal:", &total) == -1 ||
+	    read_stat(AT_FDCWD, info, "MemAvailable:", &avail) == -1)
+		return box_fail("read %s", info);
+	total *= 1024;
+	avail *= 1024;
 	keep = total / 4 < 512 * MIB ? total / 4 : 512 * MIB;
 	if (keep < total / 10)
 		keep = total / 10;

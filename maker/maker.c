@@ -126,9 +126,13 @@ make_health(const struct maker_req *q, const int *in,
 	struct msg_box_facts_are	 f;
 	struct box_ask			 ask = ask_of(q);
 	const char			*part = "facts";
+	struct stat			 st;
 
 	memset(ret, 0, sizeof(*ret));
-	if (q->u.look.freeze != FREEZE_KEEP &&
+	if (q->u.look.freeze == FREEZE_OFF &&
+	    box_stat(ask.id, MARK_SEALED, &st) == 0)
+		part = "quarantined";
+	else if (q->u.look.freeze != FREEZE_KEEP &&
 	    cgroup_freeze(ask.id, q->u.look.freeze == FREEZE_ON) == -1)
 		part = "freeze";
 	else if (cgroup_usage(ask.id, q->u.look.written != 0, ret) == -1)
@@ -317,8 +321,7 @@ loop(void)
 int
 main(int argc, char *argv[])
 {
-	struct sigaction	sa = { .sa_handler = on_sigchld,
-				    .sa_flags = SA_NOCLDSTOP };
+	struct sigaction	sa = { .sa_handler = on_sigchld };
 	struct stat		st;
 	sigset_t		chld;
 

@@ -258,7 +258,8 @@ handle_facts(struct entry *e, struct maker_ans *a)
 	if (rid == 0)
 		return;			/* who asked is gone */
 	if (a->error != 0) {
-		to_apid_error(rid, CODE_INTERNAL, "%s", a->why);
+		to_apid_error(rid, a->error == ETIMEDOUT ? CODE_BUSY :
+		    CODE_INTERNAL, "%s", a->why);
 		return;
 	}
 	f->mounts.data = (const uint8_t *)a->u.facts.mounts;
@@ -287,6 +288,7 @@ on_health(struct msg *m)
 	else {
 		e->health_rid = m->rid;
 		e->freeze = (uint32_t)m->body.box_health.freeze;
+		e->frozen |= e->freeze == FREEZE_ON;	/* from now on */
 		e->written = (uint32_t)m->body.box_health.written;
 		maker_want(e, MK_HEALTH);
 	}
@@ -306,6 +308,8 @@ handle_health(struct entry *e, const struct maker_ans *a)
 	e->freeze = FREEZE_KEEP;
 	if (a->error == 0)
 		e->frozen = (int)r.frozen;
+	else
+		memset(&r, 0, sizeof(r));
 	if (rid == 0)
 		return;			/* who asked is gone */
 	if (part != NULL)

@@ -391,7 +391,7 @@ follower(void *arg)
 static void
 spawn_undump(const struct spawn *sp)
 {
-	if (sp->uid != 0)
+	if (sp->uid != 0 || sp->gid != 0)
 		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* cannot fail */
 }
 

@@ -157,8 +157,8 @@ is "1,000 parallel creates with one key" "$(grep -c 201 "$work/many")" 1000
 is "  make one sandbox" "$(cat "$work"/many.*[0-9] | grep -o '"id":"[^"]*"' | sort -u | wc -l)" 1
 rm -f "$work"/many.*
 want "removing" 200 DELETE "/v1/sandboxes/$later?graceSeconds=0"
-idem refused "a repeat for a sandbox that was removed" 201 POST /v1/sandboxes '{"name":"later","network":"none"}'
-member id "$later"
+idem refused "a repeat for a sandbox that was removed" 410 POST /v1/sandboxes '{"name":"later","network":"none"}'
+member sandboxId "$later"
 for n in once many; do want "removing $n" 200 DELETE "/v1/sandboxes/$n?graceSeconds=0"; done
 idem run "a repeat of a command in one" 410 POST /v1/sandboxes/once/exec "$run"
 member code gone

@@ -46,6 +46,12 @@ for c in 'B09 io_uring_setup: Function not implemented' 'B07 perf_event_open: Op
 	grep -q "^ok - $c" "$work/calls" && pass "$t: $c" || fail "$t: $c"
 done
 
+row 'fallocate(2) '
+for c in 'B33 fallocate: Operation not supported' 'holes may be made: '; do
+	grep -q "^ok - $c" "$work/calls" && pass "$t: $c" || fail "$t: $c"
+done
+is "$t: posix_fallocate" "$(in_box 'busybox fallocate -l 100000 /root/f && stat -c %s /root/f')" 100000
+
 row 'ping '
 attack a ping 127.0.0.1
 attack a ping ::1

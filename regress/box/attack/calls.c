@@ -176,6 +176,21 @@ c_node(mode_t kind, unsigned int maj, unsigned int min)
 	return r;
 }
 
+/* Two pages of a new file: taken at once, or its hole made again. */
+static int
+c_space(unsigned long mode)
+{
+	char	path[64];
+	int	fd, r;
+
+	snprintf(path, sizeof(path), "/tmp/space.%d", (int)getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	r = S(SYS_fallocate, fd, mode, 0, 8192);
+	unlink(path);
+	close(fd);
+	return r;
+}
+
 static int
 c_tty(uint64_t req)
 {
@@ -331,7 +346,11 @@ c_hostname(void)
  E(l05, "B41 SCHED_FIFO", EPERM, 1, S(SYS_sched_setscheduler, 0, 1, (int[]){ 1 })) \
  E(l06, "B41 nice -20", EACCES, 1, S(SYS_setpriority, PRIO_PROCESS, 0, -20)) \
  E(l07, "B40 mlock of more than the limit", ENOMEM, 0, S(SYS_mlock, mmap(0, 64 << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 64 << 20)) \
- E(l08, "a call of the future", ENOSYS, 0, S(600))
+ E(l08, "B33 fallocate", EOPNOTSUPP, 1, c_space(0))			\
+ E(l09, "B33 fallocate beyond the end", EOPNOTSUPP, 1, c_space(1))	\
+ E(l10, "B33 fallocate, junk above", EOPNOTSUPP, 1, c_space(J))		\
+ E(l11, "holes may be made", 0, 1, c_space(3))				\
+ E(l12, "a call of the future", ENOSYS, 0, S(600))
 CALLS
 #undef E
 #define E(n, t, x, h, ...) { t, x, h, n },
