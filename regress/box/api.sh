@@ -137,6 +137,16 @@ is "  and says so" "$(replayed)" yes
 idem run "  as a stream" 200 POST '/v1/sandboxes/once/exec?stream=1' "$run"
 like "  the same output" "$body" '"data":"1\\n"'
 idem run "  under another path" 422 POST /v1/sandboxes/once/sessions "$run"
+# a repeat need not wait for the end: it follows the same command
+long='{"argv":["sh","-c","echo early; sleep 3; echo late"]}'
+(api POST '/v1/sandboxes/once/exec?stream=1' "$long" -H 'Idempotency-Key: long'; printf '%s\n' "$body" >"$work/long") &
+first=$!
+early() { curl -sN --max-time 1 -o "$work/early" -H "Authorization: Bearer $WB_TOKEN" -H 'Content-Type: application/json' \
+    -H 'Idempotency-Key: long' -d "$long" "$WB_URL/v1/sandboxes/once/exec?stream=1"; grep -q early "$work/early"; }
+await early && pass "a repeat of a command that runs hears its output" || fail "a repeat hears nothing"
+is "  not its end" "$(grep -c late "$work/early")" 0
+wait $first
+like "  nor does it disturb the first" "$(cat "$work/long")" '"data":"late'
 idem no "a command that is not there" 422 POST /v1/sandboxes/once/exec '{"argv":["nothing-here"]}'
 idem no "  is not looked for again" 422 POST /v1/sandboxes/once/exec '{"argv":["nothing-here"]}'
 member code command-not-found

@@ -139,6 +139,12 @@ key_begin(struct http_req *r, void (*fn)(struct http_req *,
 	fn(r, NULL, NULL);
 }
 
+void
+key_used(struct http_req *r)
+{
+	(void)r;
+}
+
 /* ---- one body ---------------------------------------------------------- */
 
 /* As session.c does it. */
