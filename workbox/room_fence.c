@@ -18,6 +18,7 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/mount.h>
+#include <locale.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -101,6 +102,8 @@ room_run(int in, int out, int tree, const struct room_limits *most)
 	static struct room_report	rep;
 	auto_close int			mnt = -1;
 
+	/* elsewhere libarchive composes and decomposes letters of names */
+	(void)setlocale(LC_ALL, "C");
 	(void)umask(022);		/* of directories that none names */
 	(void)signal(SIGINT, SIG_IGN);	/* the terminal's is for the parent, */
 	(void)signal(SIGHUP, SIG_IGN);	/* which ends this */

@@ -181,6 +181,22 @@ is "and nothing is left" "$(have)" 'default minimal '
 ok "as many as may be" rootfs import x "$work/hostile.tar" --max-entries 5000
 rootfs rm x
 
+# ---- names are bytes, in whatever locale: one letter in both of its forms
+cat >"$work/names.py" <<'E'
+import sys, tarfile
+with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=getattr(tarfile, sys.argv[1])) as t:
+    for n in ("nfc-\u00e4", "nfd-a\u0308", "both-\u00e4", "both-a\u0308"): t.addfile(tarfile.TarInfo(n))
+E
+for f in PAX_FORMAT GNU_FORMAT; do
+	PYTHONUTF8=1 /usr/bin/python3 "$work/names.py" $f >"$work/names.tar"
+	for l in C.UTF-8 C; do
+		ok "names, $f, $l" env LC_ALL=$l "$WB_BIN" rootfs import names "$work/names.tar" --config "$work/workbox.conf"
+		is "are what they were, $f, $l" "$(cd "$S/rootfs/names" && printf '%s ' *)" \
+		    "$(printf 'both-a\314\210 both-\303\244 nfc-\303\244 nfd-a\314\210 ')"
+		rootfs rm names
+	done
+done
+
 # ---- interrupted; the fence, read off the process while it waits
 head -c 3000000 /dev/urandom >"$work/random"
 tar -C "$work" -cf "$work/random.tar" random
