@@ -29,6 +29,7 @@
 #define ID_MOST		65535		/* a sandbox has no others */
 #define LOOK		(64UL * 1024 * 1024)	/* bytes between two looks at
 						   how full the disk is */
+#define BLOCK		4096		/* what an entry is taken to take */
 
 struct room {
 	const struct room_limits *most;		/* borrowed */
@@ -209,35 +210,6 @@ entry_attr(struct room *r, struct archive_entry *e, const char *name,
 	return 0;
 }
 
-/* user.* alone; -1: errno */
-static int
-keep_xattrs(struct room *r, struct archive_entry *e, int fd)
-{
-	const char	*name;
-	const void	*val;
-	size_t		 len;
-
-	(void)archive_entry_xattr_reset(e);
-	while (archive_entry_xattr_next(e, &name, &val, &len) == ARCHIVE_OK) {
-		if (name == NULL)
-			continue;
-		if (fd != -1 && strncmp(name, "user.", 5) == 0) {
-			if (fsetxattr(fd, name, val, len, 0) == -1)
-				return -1;
-		} else if (strncmp(name, "trusted.", 8) == 0)
-			r->rep->left[LEFT_TRUSTED]++;
-		else if (strncmp(name, "security.", 9) == 0)
-			r->rep->left[LEFT_SECURITY]++;
-		else if (strncmp(name, "system.posix_acl_", 17) == 0)
-			r->rep->left[LEFT_ACL]++;
-		else
-			r->rep->left[LEFT_OTHER]++;
-	}
-	if (archive_entry_acl_types(e) != 0)
-		r->rep->left[LEFT_ACL]++;
-	return 0;
-}
-
 /* Refuses when the disk gets too full for the rest of this host. */
 static int
 look_at_disk(struct room *r, const char *name, uint64_t bytes)
@@ -251,9 +223,61 @@ look_at_disk(struct room *r, const char *name, uint64_t bytes)
 	if (fstatfs(r->tree.root, &st) == -1)
 		return refuse(r, name, "%s", strerror(errno));
 	if ((uint64_t)st.f_bavail * (uint64_t)st.f_bsize < r->most->floor)
-		return refuse(r, name, "and what follows would leave less "
-		    "than %" PRIu64 " MiB of the disk free", r->most->floor >>
-		    20);
+		return refuse(r, name, "%s would leave less than %" PRIu64
+		    " MiB of the disk free", name != NULL ?
+		    "and what follows" : "what follows", r->most->floor >> 20);
+	return 0;
+}
+
+/* Counts what is to be kept for an entry, before it is. */
+static int
+charge(struct room *r, const char *name, uint64_t bytes)
+{
+	if (bytes > r->most->bytes - r->rep->bytes)
+		return refuse(r, name, "and what comes before are more than "
+		    "%" PRIu64 " bytes (--max-size)", r->most->bytes);
+	r->rep->bytes += bytes;
+	return 0;
+}
+
+static int
+keep_xattr(struct room *r, int fd, const char *file, const char *name,
+    const void *val, size_t len)
+{
+	if (charge(r, file, strlen(name) + len) == -1 ||
+	    look_at_disk(r, file, len) == -1)
+		return -1;
+	return fsetxattr(fd, name, val, len, 0) == 0 ? 0 :
+	    refuse(r, file, "%s", strerror(errno));
+}
+
+/* user.* alone; fd -1: none */
+static int
+keep_xattrs(struct room *r, struct archive_entry *e, int fd,
+    const char *file)
+{
+	const char	*name;
+	const void	*val;
+	size_t		 len;
+
+	(void)archive_entry_xattr_reset(e);
+	while (archive_entry_xattr_next(e, &name, &val, &len) == ARCHIVE_OK) {
+		if (name == NULL)
+			continue;
+		if (fd != -1 && strncmp(name, "user.", 5) == 0) {
+			if (keep_xattr(r, fd, file, name, val, len) == -1)
+				return -1;
+		} else if (strncmp(name, "trusted.", 8) == 0)
+			r->rep->left[LEFT_TRUSTED]++;
+		else if (strncmp(name, "security.", 9) == 0)
+			r->rep->left[LEFT_SECURITY]++;
+		else if (strncmp(name, "system.posix_acl_", 17) == 0)
+			r->rep->left[LEFT_ACL]++;
+		else
+			r->rep->left[LEFT_OTHER]++;
+	}
+	if (archive_entry_acl_types(e) != 0)
+		r->rep->left[LEFT_ACL]++;
 	return 0;
 }
 
@@ -304,17 +328,16 @@ put_file(struct room *r, struct archive_entry *e, const char *name,
 
 	if (size < 0 || !archive_entry_size_is_set(e))
 		return refuse(r, name, "has no size");
-	if ((uint64_t)size > r->most->bytes - r->rep->bytes)
-		return refuse(r, name, "and what comes before are more than "
-		    "%" PRIu64 " bytes (--max-size)", r->most->bytes);
-	r->rep->bytes += (uint64_t)size;
+	if (charge(r, name, (uint64_t)size) == -1)
+		return -1;
 	if ((fd = room_tree_file(&r->tree, name)) == -1)
 		return refuse_tree(r, name);
 	if (file_data(r, fd, name, size) == -1)
 		return -1;
-	if (keep_xattrs(r, e, fd) == -1 || room_attr_set(fd, a) == -1)
-		return refuse(r, name, "%s", strerror(errno));
-	return 0;
+	if (keep_xattrs(r, e, fd, name) == -1)
+		return -1;
+	return room_attr_set(fd, a) == 0 ? 0 :
+	    refuse(r, name, "%s", strerror(errno));
 }
 
 static int
@@ -325,8 +348,7 @@ put_dir(struct room *r, struct archive_entry *e, const char *name,
 
 	if (room_tree_dir(&r->tree, name, a, &fd) == -1)
 		return refuse_tree(r, name);
-	return keep_xattrs(r, e, fd) == 0 ? 0 :
-	    refuse(r, name, "%s", strerror(errno));
+	return keep_xattrs(r, e, fd, name);
 }
 
 static int
@@ -353,13 +375,16 @@ put_special(struct room *r, struct archive_entry *e, const char *name,
 	mode_t		 type = archive_entry_filetype(e);
 	int		 rc;
 
-	(void)keep_xattrs(r, e, -1);	/* counts them, keeps none */
+	(void)keep_xattrs(r, e, -1, name);	/* counts them, keeps none */
 	if (type == AE_IFCHR || type == AE_IFBLK) {
 		r->rep->left[LEFT_DEVICE]++;
 		return 0;
 	}
+	to = to != NULL ? to : "";
+	if (charge(r, name, strlen(to)) == -1)
+		return -1;
 	if (type == AE_IFLNK)
-		rc = room_tree_link(&r->tree, name, to != NULL ? to : "", a);
+		rc = room_tree_link(&r->tree, name, to, a);
 	else if (type == AE_IFIFO)
 		rc = room_tree_fifo(&r->tree, name, a);
 	else
@@ -374,9 +399,6 @@ put_entry(struct room *r, struct archive_entry *e)
 	struct room_attr	 a = { 0 };
 	char			 name[ROOM_NAME];
 
-	if (++r->rep->entries > r->most->entries)
-		return refuse(r, NULL, "has more than %" PRIu64 " entries "
-		    "(--max-entries)", r->most->entries);
 	if (raw == NULL)
 		return refuse(r, NULL, "has an entry without a name");
 	if ((bad = room_name(raw, name)) != NULL)
@@ -403,6 +425,20 @@ only_charset(struct archive *a)
 	return strstr(why(a), "can't be converted from") != NULL;
 }
 
+/*
+ * Whatever they are: each takes a name of the file system, most an inode and a
+ * block.  So does a directory that an entry lies in and none names.
+ */
+static int
+count_in(struct room *r, uint64_t n)
+{
+	r->rep->entries += n;
+	if (r->rep->entries + r->tree.unnamed > r->most->entries)
+		return refuse(r, NULL, "has more than %" PRIu64 " entries "
+		    "(--max-entries)", r->most->entries);
+	return look_at_disk(r, NULL, n * BLOCK);
+}
+
 static int
 entries(struct room *r)
 {
@@ -411,7 +447,8 @@ entries(struct room *r)
 
 	while ((rc = archive_read_next_header(r->tar, &e)) == ARCHIVE_OK ||
 	    (rc == ARCHIVE_WARN && only_charset(r->tar)))
-		if (put_entry(r, e) == -1)
+		if (count_in(r, 1) == -1 || put_entry(r, e) == -1 ||
+		    count_in(r, 0) == -1)
 			return -1;
 	if (rc != ARCHIVE_EOF)
 		return refuse(r, NULL, "cannot be read: %s", why(r->tar));

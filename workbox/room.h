@@ -16,8 +16,9 @@
 #include <zlib.h>
 
 struct room_limits {
-	uint64_t	bytes;		/* sum of the files' sizes */
-	uint64_t	entries;
+	uint64_t	bytes;		/* of files, and of attributes and
+					   links that are kept */
+	uint64_t	entries;	/* and directories that none names */
 	uint64_t	floor;		/* bytes of the disk that stay free */
 };
 
@@ -92,6 +93,8 @@ struct room_tree {
 	char			 dir_name[ROOM_NAME];	/* by this name */
 	struct room_late	*late;	/* owned */
 	size_t			 nlate, room;
+	uint64_t		 unnamed;	/* directories made that no
+						   entry had named yet */
 	const char		*why;	/* of the last -1; NULL: errno */
 };
 

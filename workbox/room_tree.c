@@ -110,7 +110,9 @@ make_dirs(struct room_tree *t, const char *name)
 		len = strcspn(name, "/");
 		memcpy(part, name, len);
 		part[len] = '\0';
-		if (mkdirat(at, part, 0755) == -1 && errno != EEXIST)
+		if (mkdirat(at, part, 0755) == 0)
+			t->unnamed++;
+		else if (errno != EEXIST)
 			return -1;
 		next = open_beneath(at, part, O_PATH | O_DIRECTORY);
 		fd_close(&at);

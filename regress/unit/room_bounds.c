@@ -76,6 +76,72 @@ START_TEST(too_many)
 }
 END_TEST
 
+/* Whatever they are, and what they lie in when nothing names it. */
+START_TEST(too_many_of_any)
+{
+	static const char	types[] = "5126";
+	char			name[2] = "b";
+
+	tar_file("a", "");
+	for (; *name < 'b' + 4; (*name)++)
+		tar_entry(types[*name - 'b'], name, "a", 0755);
+	tar_entry('5', "one/two/three", NULL, 0755);
+	tar_file("one/more", "");
+	tar_end();
+	most.entries = 9 - (uint64_t)_i;
+	if (_i == 0)
+		taken();
+	else
+		refused("has more than 8 entries (--max-entries)");
+}
+END_TEST
+
+START_TEST(attributes_count)
+{
+	char	val[100];
+
+	memset(val, 'v', sizeof val);
+	most.bytes = 5 + 106 - (uint64_t)_i;
+	tar_file("a", "hello");
+	tar_pax("SCHILY.xattr.user.a", val, sizeof val);
+	tar_entry('5', "d", NULL, 0755);
+	/* what is not kept takes nothing */
+	tar_pax("SCHILY.xattr.trusted.a", val, sizeof val);
+	tar_entry('5', "e", NULL, 0755);
+	tar_end();
+	if (_i == 0)
+		taken();
+	else
+		refused("\"d\" and what comes before are more than 110 bytes");
+}
+END_TEST
+
+START_TEST(links_count)
+{
+	most.bytes = 9 - (uint64_t)_i;
+	tar_entry('2', "l", "somewhere", 0777);
+	tar_end();
+	if (_i == 0)
+		taken();
+	else
+		refused("\"l\" and what comes before are more than 8 bytes");
+}
+END_TEST
+
+/* Entries without a byte in them fill a disk, too. */
+START_TEST(disk_full_of_entries)
+{
+	int	i;
+
+	most.floor = UINT64_MAX;
+	most.entries = 100000;
+	for (i = 0; i < 16384; i++)
+		tar_entry('5', "d", NULL, 0755);
+	tar_end();
+	refused("what follows would leave less");
+}
+END_TEST
+
 START_TEST(disk_full)
 {
 	char	*p = xcalloc(1, 65 * MIB);
@@ -119,6 +185,10 @@ bounds_case(void)
 	tcase_add_test(t, exactly_as_large);
 	tcase_add_test(t, sparse_bomb);
 	tcase_add_loop_test(t, too_many, 0, 2);
+	tcase_add_loop_test(t, too_many_of_any, 0, 2);
+	tcase_add_loop_test(t, attributes_count, 0, 2);
+	tcase_add_loop_test(t, links_count, 0, 2);
+	tcase_add_test(t, disk_full_of_entries);
 	tcase_add_test(t, disk_full);
 	tcase_add_test(t, deep);
 	return t;

@@ -88,7 +88,7 @@ START_TEST(plain)
 	tar_end();
 	taken();
 	ck_assert_int_eq(rep.entries, 9);
-	ck_assert_int_eq(rep.bytes, 6);
+	ck_assert_int_eq(rep.bytes, 6 + 15);	/* files, and the link */
 	st = look("d");
 	ck_assert_int_eq(st.st_mode, S_IFDIR | 0711);
 	ck_assert_int_eq(st.st_mtime, 1000000000);
