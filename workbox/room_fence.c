@@ -8,7 +8,6 @@
  * Must never: hold a descriptor that leads to another file of the host.
  */
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -108,8 +107,7 @@ room_run(int in, int out, int tree, const struct room_limits *most)
 	(void)signal(SIGINT, SIG_IGN);	/* the terminal's is for the parent, */
 	(void)signal(SIGHUP, SIG_IGN);	/* which ends this */
 	(void)signal(SIGQUIT, SIG_IGN);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 ||
-	    (mnt = clone_tree(tree)) == -1 || place(in, out, mnt) == -1)
+	if ((mnt = clone_tree(tree)) == -1 || place(in, out, mnt) == -1)
 		(void)snprintf(rep.why, sizeof rep.why, "the reader's "
 		    "process: %s", strerror(errno));
 	else if (confine_enter(&room_confine) == -1)

@@ -200,6 +200,7 @@ disk_floor(const struct conf *c, int dir, uint64_t *ret)
 static int
 start_room(struct import *im, int root, const struct room_limits *most)
 {
+	pid_t	self = getpid();
 	int	data[2], told[2];
 
 	if (pipe2(data, O_CLOEXEC) == -1)
@@ -214,6 +215,7 @@ start_room(struct import *im, int root, const struct room_limits *most)
 	if ((im->pid = fork()) == 0) {
 		(void)close(data[1]);
 		(void)close(told[0]);
+		probe_mortal(self);
 		room_run(data[0], told[1], root, most);
 	}
 	fd_close(&data[0]);
