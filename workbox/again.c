@@ -19,7 +19,9 @@
 #include "workbox.h"
 
 #define TELL_MS		3000		/* away for so long: worth a line */
-#define RETRIES		40		/* without progress: some 70 s */
+#define GIVE_UP_MS	60000		/* away for so long */
+#define RETRIES		40		/* answers cut without progress */
+#define STEADY_MS	10000		/* one that held so long was some */
 #define STEP_MS		60000
 
 static int	sig_pipe[2] = { -1, -1 };
@@ -130,6 +132,13 @@ again_over(const struct again *a)
 	return a->deadline != 0 && again_now() >= a->deadline;
 }
 
+void
+again_start(struct again *a, struct req *r)
+{
+	a->begun = again_now();
+	req_start(r);
+}
+
 int
 again_run(struct again *a, struct req *r)
 {
@@ -138,7 +147,7 @@ again_run(struct again *a, struct req *r)
 	memset(&w, 0, sizeof w);
 	w.fd = sig_pipe[0];
 	w.events = CURL_WAIT_POLLIN;
-	req_start(r);
+	again_start(a, r);
 	while (!req_done(r) && a->sig == 0 && !again_over(a)) {
 		multi_step(&w, w.fd != -1, until(a, again_ms(a, STEP_MS)));
 		a->sig = signals_take();
@@ -149,18 +158,33 @@ again_run(struct again *a, struct req *r)
 }
 
 int
-again_pause(struct again *a, const struct req *r)
+again_delay(struct again *a, const struct req *r)
 {
-	unsigned int	n = a->failed++;
-	struct pollfd	pfd = { sig_pipe[0], POLLIN, 0 };
-	int64_t		at = again_now() + (n < 5 ? 100 << n : 2000), left;
+	int64_t		now = again_now();
+	unsigned int	n;
 
 	if (!req_unsent(r))
 		a->met = 1;	/* cut, but it was there */
+	if (req_status(r) / 100 == 2 && now - a->begun >= STEADY_MS)
+		a->failed = 0;
+	n = a->failed++;
 	if (a->sig != 0 || again_over(a) || n >= RETRIES ||
+	    (a->since != 0 && now - a->since >= GIVE_UP_MS) ||
 	    (!req_ok(r) && !req_retry(r)) || (!a->met && req_unsent(r)))
-		return 0;
+		return -1;
 	again_lost(a);
+	return n < 5 ? 100 << n : 2000;
+}
+
+int
+again_pause(struct again *a, const struct req *r)
+{
+	struct pollfd	pfd = { sig_pipe[0], POLLIN, 0 };
+	int		ms = again_delay(a, r);
+	int64_t		at = again_now() + ms, left;
+
+	if (ms == -1)
+		return 0;
 	while ((left = at - again_now()) > 0 && a->sig == 0 && !again_over(a)) {
 		(void)poll(&pfd, 1, until(a, again_ms(a, (int)left)));
 		a->sig = signals_take();
@@ -171,7 +195,7 @@ again_pause(struct again *a, const struct req *r)
 int
 again_make(char *path, json_t *body, json_t **ret)
 {
-	struct again	 a = { 0, 0, 0, 0, 0, 0 };
+	struct again	 a = { 0 };
 	struct req	*r;
 	char		 key[33];
 	int		 rc = 0, more = 1;
@@ -186,7 +210,7 @@ again_make(char *path, json_t *body, json_t **ret)
 			if ((*ret = req_answer(r)) == NULL)
 				rc = fail("%s answered without JSON",
 				    client_server());
-		} else if (req_status(r) != 0 || !again_pause(&a, r))
+		} else if (!again_pause(&a, r))
 			rc = req_fail(r);
 		else
 			more = 1;

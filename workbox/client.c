@@ -485,13 +485,26 @@ req_unsent(const struct req *r)
 	    r->result == CURLE_COULDNT_RESOLVE_HOST;
 }
 
+/* A refusal that stands: the host has no place for what is asked. */
+static int
+is_full(const struct req *r)
+{
+	json_t		*j = req_answer(r);
+	const char	*code = json_str(j, "code");
+	int		 full = strcmp(code, "host-memory") == 0 ||
+			    strcmp(code, "no-room") == 0;
+
+	json_decref(j);
+	return full;
+}
+
 int
 req_retry(const struct req *r)
 {
 	switch ((int)r->result) {
 	case CURLE_OK:
-		return r->status == 502 || r->status == 503 ||
-		    r->status == 504;
+		return r->status == 502 || r->status == 504 ||
+		    (r->status == 503 && !is_full(r));
 	case CURLE_COULDNT_CONNECT:
 	case CURLE_PARTIAL_FILE:
 	case CURLE_GOT_NOTHING:

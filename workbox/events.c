@@ -4,7 +4,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "workbox.h"
@@ -44,14 +43,11 @@ const struct cmd cmd_events_export = {
 	.run = export_main
 };
 
-#define RETRIES		40
-
 struct tail {
 	struct lines	lines;
 	uint64_t	after;
 	uint64_t	count;		/* lines printed */
 	int		moved;		/* since the last connection */
-	enum { TAIL_NEW, TAIL_ON, TAIL_LOST } state;	/* as last told */
 	int		rc;
 };
 
@@ -171,64 +167,22 @@ export_main(const struct args *a)
 	return t.rc;
 }
 
-/* Waits 100 ms to 2 s; 0: too often. */
-static int
-pause_before(unsigned int n)
-{
-	struct timespec	ts;
-	unsigned int	ms = n < 5 ? 100U << n : 2000;
-
-	ts.tv_sec = ms / 1000;
-	ts.tv_nsec = (long)(ms % 1000) * 1000000;
-	(void)nanosleep(&ts, NULL);
-	return n < RETRIES;
-}
-
-/* One connection to its end.  Each change of state is told once. */
-static int
-tail_once(struct tail *t, struct req *r)
-{
-	req_start(r);
-	while (!req_done(r)) {
-		multi_step(NULL, 0, 60000);
-		if (t->state == TAIL_ON || req_status(r) / 100 != 2)
-			continue;
-		if (t->state == TAIL_LOST)
-			note("connected again");
-		t->state = TAIL_ON;
-	}
-	return req_ok(r) ? 0 : -1;
-}
-
-/* Whether to try again after r; a server that never was there is a fault. */
-static int
-tail_again(struct tail *t, const struct req *r, unsigned int failed)
-{
-	if (!req_ok(r) && (!req_retry(r) || (t->state == TAIL_NEW &&
-	    req_unsent(r))))
-		return 0;
-	if (t->state != TAIL_LOST)
-		note("connection lost, trying again");
-	t->state = TAIL_LOST;
-	return pause_before(failed);
-}
-
 static int
 tail_main(const struct args *a)
 {
 	static struct tail	 t;
+	struct again		 away = { 0 };
 	struct req		*r;
-	unsigned int		 failed = 0;
 	int			 rc;
 
 	if ((rc = get_after(a, &t)) != 0)
 		return rc;
 	while (t.rc == 0) {
 		r = ask(&t, 1, NULL);
-		rc = tail_once(&t, r);
+		rc = again_run(&away, r);
 		if (t.moved)
-			failed = 0;
-		if (t.rc == 0 && !tail_again(&t, r, failed++))
+			away.failed = 0;
+		if (t.rc == 0 && !again_pause(&away, r))
 			t.rc = rc == -1 ? req_fail(r) :
 			    fail("%s keeps ending the answer",
 			    client_server());

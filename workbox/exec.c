@@ -9,7 +9,8 @@
  * waits, the stream is paused, which holds the command back.  The first
  * SIGINT, SIGTERM or SIGHUP is passed on; the second ends this program and
  * leaves the command running.  A command is never started twice: the first
- * request has a key, with which it may be repeated where its answer was cut.
+ * request has a key, with which it may be repeated where its answer was cut or
+ * the server was not ready for it.
  */
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -32,7 +33,6 @@
 #define INLINE_MAX	8192		/* bytes of input in the first call */
 #define CHUNK_MAX	65536		/* bytes of one POST of input */
 #define AGAIN_MS	200		/* before input is sent again */
-#define RETRY_MS	60000		/* without progress: give up */
 
 struct piece {
 	struct piece	*next;			/* owned */
@@ -45,7 +45,6 @@ struct exec {
 	const char	*box;			/* borrowed */
 	json_t		*body;			/* owned */
 	char		 key[33];
-	int		 sent;			/* the server may have it */
 	char		*sid;			/* owned; NULL: not known yet */
 	struct req	*out, *in, *sig;	/* owned, NULL: none */
 	struct lines	 lines;
@@ -56,8 +55,7 @@ struct exec {
 	size_t		 queued;		/* bytes */
 	size_t		 unit[3];		/* bytes per write, by fd */
 	int		 paused;
-	int64_t		 retry_at, give_up;	/* ms; 0: none */
-	int64_t		 pause_ms;		/* before the next try */
+	int64_t		 retry_at;		/* ms; 0: none */
 	struct again	 away;
 	/* input */
 	int		 in_open;		/* the session takes input */
@@ -69,6 +67,9 @@ struct exec {
 	/* signals */
 	int		 sig_fd;		/* borrowed: signals_catch() */
 	int		 sig_due;		/* to be passed on, or 0 */
+	int		 sig_num;		/* under way */
+	int64_t		 sig_at;		/* ms: not before this */
+	struct again	 sig_away;
 	int		 sig_seen;
 	int		 rc;			/* -1: goes on */
 };
@@ -251,6 +252,22 @@ drop_queue(struct exec *x)
 		drop_first(x);
 }
 
+/* Its id becomes part of what a user is told to run. */
+static int
+on_start(struct exec *x, const json_t *start)
+{
+	const char	*sid = json_str(start, "sessionId");
+
+	if (!args_ref_ok(sid)) {
+		x->rc = fail("%s sent a line that is no output",
+		    client_server());
+		return -1;
+	}
+	free(x->sid);
+	x->sid = xstrdup(sid);
+	return 0;
+}
+
 static int
 on_line(char *line, size_t len, void *arg)
 {
@@ -260,18 +277,17 @@ on_line(char *line, size_t len, void *arg)
 
 	switch (out_parse(line, len, &o)) {
 	case LINE_SESSION:
-		free(x->sid);
-		x->sid = xstrdup(json_str(json_object_get(o.json, "start"),
-		    "sessionId"));
+		rc = on_start(x, json_object_get(o.json, "start"));
 		break;
 	case LINE_CHUNK:
 		if (o.seq <= x->after)
 			break;
 		x->after = o.seq;
-		x->give_up = 0;
+		x->away.failed = 0;
 		enqueue(x, o.fd, o.bytes, o.len);
 		break;
 	case LINE_GAP:
+		x->away.failed = 0;
 		x->after = out_gap(o.json);
 		break;
 	case LINE_ENDED:
@@ -376,7 +392,7 @@ ask(struct exec *x)
 	req_key(x->out, x->key);
 	req_json(x->out, json_incref(x->body));
 	req_sink(x->out, on_output, x);
-	req_start(x->out);
+	again_start(&x->away, x->out);
 	x->retry_at = 0;
 }
 
@@ -393,7 +409,7 @@ follow(struct exec *x)
 	x->out = req_new("GET", path);
 	free(path);
 	req_sink(x->out, on_output, x);
-	req_start(x->out);
+	again_start(&x->away, x->out);
 	x->retry_at = 0;
 }
 
@@ -401,16 +417,10 @@ follow(struct exec *x)
 static void
 stream_broke(struct exec *x)
 {
-	int	again = req_ok(x->out) || req_retry(x->out);
+	int	ms = again_delay(&x->away, x->out);
 
-	if (!req_unsent(x->out))
-		x->sent = 1;
-	if (x->sid == NULL)	/* an answer that came whole is one */
-		again = x->sent && (req_status(x->out) == 0 ||
-		    req_status(x->out) / 100 == 2);
 	lines_free(&x->lines);
-	if (!again || (x->give_up != 0 &&
-	    again_now() > x->give_up)) {
+	if (ms == -1) {
 		x->rc = req_ok(x->out) ? fail("%s ended the answer early",
 		    client_server()) : req_fail(x->out);
 		if (x->sid != NULL)
@@ -418,16 +428,8 @@ stream_broke(struct exec *x)
 	}
 	req_free(x->out);
 	x->out = NULL;
-	if (x->rc != -1)
-		return;
-	again_lost(&x->away);
-	if (x->give_up == 0) {
-		x->give_up = again_now() + RETRY_MS;
-		x->pause_ms = 0;
-	}
-	x->retry_at = again_now() + x->pause_ms;
-	x->pause_ms = x->pause_ms == 0 ? 100 : x->pause_ms < 1600 ?
-	    2 * x->pause_ms : 2000;
+	if (ms != -1)
+		x->retry_at = again_now() + ms;
 }
 
 /* ---- input ------------------------------------------------------------- */
@@ -572,15 +574,29 @@ send_signal(struct exec *x)
 	free(path);
 	req_json(x->sig, json_pack("{s:s}", "signal",
 	    text_signal_name(x->sig_due)));
-	req_start(x->sig);
+	again_start(&x->sig_away, x->sig);
+	x->sig_num = x->sig_due;
 	x->sig_due = 0;
+	x->sig_at = 0;
 }
 
 static void
 signal_done(struct exec *x)
 {
-	/* A command that has just ended needs none. */
-	if (!req_ok(x->sig) && req_status(x->sig) != 409)
+	int	ms = -1;
+
+	/* what may have come is not sent again: two are not one */
+	x->sig_away.met = 1;
+	if (req_unsent(x->sig) || req_status(x->sig) == 503)
+		ms = again_delay(&x->sig_away, x->sig);
+	else
+		x->sig_away.failed = 0;
+	if (ms != -1) {
+		x->sig_at = again_now() + ms;
+		if (x->sig_due == 0)
+			x->sig_due = x->sig_num;
+	} else if (!req_ok(x->sig) && req_status(x->sig) != 409)
+		/* A command that has just ended needs none. */
 		(void)req_fail(x->sig);
 	req_free(x->sig);
 	x->sig = NULL;
@@ -604,7 +620,7 @@ start_due(struct exec *x)
 	}
 	if (x->sid == NULL)
 		return;
-	if (x->sig_due != 0 && x->sig == NULL)
+	if (x->sig_due != 0 && x->sig == NULL && again_now() >= x->sig_at)
 		send_signal(x);
 	if (x->in == NULL && x->in_open && (x->in_len > 0 || x->in_eof) &&
 	    again_now() >= x->in_at)
@@ -645,6 +661,8 @@ wait_step(struct exec *x)
 		ms = until(x->retry_at, ms);
 	if (x->in == NULL && x->in_at != 0)
 		ms = until(x->in_at, ms);
+	if (x->sig_due != 0 && x->sig == NULL && x->sig_at != 0)
+		ms = until(x->sig_at, ms);
 	multi_step(w, n, again_ms(&x->away, ms));
 	/* Asked again: curl does not tell that the other end hung up. */
 	if (reads && poll(&in, 1, 0) > 0)

@@ -224,9 +224,9 @@ exec_main(const struct args *a)
 static int
 run_main(const struct args *a)
 {
-	json_t	*body, *s;
-	char	 sid[64];
-	int	 rc;
+	const char	*sid;
+	json_t		*body, *s;
+	int		 rc;
 
 	if ((rc = client_init(a)) != 0)
 		return rc;
@@ -236,10 +236,13 @@ run_main(const struct args *a)
 	    "sessions", NULL), body, &s);
 	if (rc != 0)
 		return rc;
-	(void)text_show(json_str(s, "sessionId"), sid, sizeof sid);
-	if (args_get(a, "follow") != NULL) {
+	sid = json_str(s, "sessionId");
+	if (!args_ref_ok(sid))
+		rc = fail("%s answered without the session's id",
+		    client_server());
+	else if (args_get(a, "follow") != NULL) {
 		note("session %s", sid);
-		rc = logs_run(a->operand[0], json_str(s, "sessionId"));
+		rc = logs_run(a->operand[0], sid);
 	} else
 		printf("{\"sessionId\": \"%s\"}\n", sid);
 	json_decref(s);

@@ -282,7 +282,10 @@ void	 req_resume(struct req *);
 /* Runs to the end.  0: 2xx; -1: anything else, not yet told. */
 int	 req_run(struct req *);
 long	 req_status(const struct req *);	/* 0: no answer, or not yet */
-/* No answer, a broken one, or 502 to 504: the server may be restarting. */
+/*
+ * None, or a cut answer, or 502 to 504 but for a full host: the server may be
+ * restarting.  Nothing that would be the same again, as a certificate.
+ */
 int	 req_retry(const struct req *);
 /* The server was never reached: the request has not been sent. */
 int	 req_unsent(const struct req *);
@@ -323,6 +326,7 @@ struct again {
 	int64_t		since;		/* away since, ms; 0: it is there */
 	int		told;		/* that it is away */
 	int		met;		/* it was reached once */
+	int64_t		begun;		/* ms: the last request */
 	unsigned int	failed;		/* the caller's to reset: progress */
 	int		sig;		/* that was caught; ends all waiting */
 };
@@ -333,16 +337,19 @@ void		 again_back(struct again *);
 /* ms, or less when there will be something to tell; tells when it is due. */
 int		 again_ms(struct again *, int ms);
 int		 again_over(const struct again *);	/* the deadline */
+void		 again_start(struct again *, struct req *);	/* req_start() */
 /* req_run(), but for a deadline or a signal: then it is not done either. */
 int		 again_run(struct again *, struct req *);
 /*
- * After one that failed, 100 ms to 2 s: 1: try again; 0: for nothing, too
- * often, too late, or a signal came.
+ * After one that failed: how long to wait, 100 ms to 2 s; -1: not again, as it
+ * would be for nothing, was too often, is too late, or a signal came.
  */
+int		 again_delay(struct again *, const struct req *);
+/* The same, and waits: 1: try again; 0: not. */
 int		 again_pause(struct again *, const struct req *);
 /*
  * POST of what makes something, under a key of its own, so that it is done
- * once however often it is asked: again where an answer was cut.  path is
+ * once however often it is asked: again where req_retry() says so.  path is
  * freed, body taken.  0 with the answer, or a code.
  */
 int		 again_make(char *path, json_t *body, json_t **ret);

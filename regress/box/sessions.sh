@@ -269,14 +269,18 @@ wb exec b -- sh -c "$tick" >"$work/x.out" 2>"$work/x.err" </dev/null &
 x=$!
 wb run b --follow -- sh -c "$tick" >"$work/f.out" 2>"$work/f.err" </dev/null &
 f=$!
+wb exec b -- sh -c 'trap "echo got; exit 3" TERM; echo on; while :; do sleep 0.05; done' >"$work/s.out" 2>"$work/s.err" </dev/null &
+s=$!
 # wait prints nothing before the end: that it is there shows in its connection
 connections() { awk -v p=":$(printf %04X "$port")\$" '$3 ~ p && $4 == "01" { n++ } END { print n + 0 }' /proc/net/tcp; }
-flowing() { [ -s "$work/l.out" ] && [ -s "$work/x.out" ] && [ -s "$work/f.out" ] && [ "$(connections)" -ge 4 ]; }
-await flowing && pass "four are connected" || fail "not all are connected: $(connections)"
+flowing() { [ -s "$work/l.out" ] && [ -s "$work/x.out" ] && [ -s "$work/f.out" ] && [ -s "$work/s.out" ] && [ "$(connections)" -ge 5 ]; }
+await flowing && pass "five are connected" || fail "not all are connected: $(connections)"
 stop_serve
 told() { grep -q 'is away, trying again' "$work/l.err" && grep -q 'is away' "$work/x.err" && grep -q 'is away' "$work/f.err" && grep -q 'is away' "$work/w.err"; }
 await told && pass "a server that is away is told of" || fail "nothing is told" "$(cat "$work"/[lxfw].err)"
+kill -TERM $s
 start_serve "$WB_BIN" --config "$work/workbox.conf"
+wait $s; is "a signal that nobody took comes when the server is back" "$? $(tail -n 1 "$work/s.out")" '3 got'
 wait $l; is "logs --follow ends well" "$?" 0
 wait $w; is "wait has the code" "$?" 6
 wait $x; is "so has exec" "$?" 6

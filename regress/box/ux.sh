@@ -142,6 +142,11 @@ END
 	WORKBOX_SERVER=https://127.0.0.1:$tls
 	no "https: who is not trusted" 125 wb list
 	like "is refused, and what to do is said" "$out" '^workbox sandbox list: ask https:.*certificate.*; --ca FILE says whom to trust$'
+	for c in 'sandbox exec one -- true' 'sandbox create --network none' 'events tail' 'sandbox logs -f one x'; do
+		# shellcheck disable=SC2086	# words
+		no "https: $c, at once" 125 timeout 10 "$WB_BIN" $c
+		like "is refused" "$out" 'certificate.*; --ca FILE says whom to trust'
+	done
 	ok "https: --ca" wb list --ca "$work/here.pem"
 	no "https: another one" 125 wb list --ca "$work/other.pem"
 	no "https: another name" 125 wb list --ca "$work/here.pem" --server "https://localhost:$tls"

@@ -55,12 +55,78 @@ START_TEST(exec_once)
 	expect(3, "", "", post);
 	p = strstr(asked, post) + 1;
 	ck_assert_ptr_nonnull(strstr(p, post));
-	/* an answer is one */
+	/* a server that is not ready for it */
 	with_input("", A(JSON("503", "{\"code\":\"busy\",\"detail\":\"no\"}"),
-	    "$" START END(0)), EXEC);
+	    JSON("502", ""), JSON("504", ""), "$" START END(4)), EXEC);
+	expect(4, "", "", post);
+	/* an answer is one */
+	with_input("", A(JSON("500", "{\"code\":\"internal\",\"detail\":"
+	    "\"no\"}"), "$" START END(0)), EXEC);
 	expect(125, "", "no", post);
 	p = strstr(asked, post) + 1;
 	ck_assert_ptr_null(strstr(p, post));
+}
+END_TEST
+
+#define CUT201	"HTTP/1.1 201 X\r\nContent-Length: 900\r\n\r\n{\"name\":"
+#define BOTH	A(CUT201, "", JSON("503", "{\"code\":\"stopping\"}"),	\
+	JSON("201", "{\"name\":\"a\",\"sessionId\":\"" SID "\"}"))
+
+/* What makes something is asked again likewise, and always with its key. */
+START_TEST(made_once)
+{
+	with_input("", BOTH, "sandbox", "create", NULL);
+	expect(0, NULL, "", "POST /v1/sandboxes HTTP/1.1 {}\n"
+	    "POST /v1/sandboxes HTTP/1.1 {}\nPOST /v1/sandboxes HTTP/1.1 {}\n"
+	    "POST /v1/sandboxes HTTP/1.1 {}\n");
+	ck_assert_ptr_nonnull(strstr(out, "\"name\": \"a\""));
+	with_input("", BOTH, "sandbox", "run", "b", "--", "x", NULL);
+	expect(0, "{\"sessionId\": \"" SID "\"}\n", "", NULL);
+	/* a full host is told at once */
+	with_input("", A(JSON("503", "{\"code\":\"no-room\",\"detail\":"
+	    "\"full\"}"), JSON("201", "{}")), "sandbox", "create", NULL);
+	expect(125, "", "create: full (no-room)\n", NULL);
+	/* and so is one that is no server of ours, or is not there */
+	with_input("", A("", "SSH-2.0\r\n", JSON("201", "{}")), "sandbox",
+	    "create", NULL);
+	expect(125, "", "ask http://127.0.0.1:", NULL);
+}
+END_TEST
+
+/* Breaks of one stream without a byte between; when it ends is again_test's. */
+START_TEST(exec_quiet)
+{
+	with_input("", A("$" START "!", "$!", "$", "$!", "", "", "$!",
+	    "$" CHUNK(1, "a") END(0)), EXEC);
+	expect(0, "a", NULL, "output?after=0&follow=1");
+	with_input("", A("$" CHUNK(1, "a") "!", "$!", "$", "$!", "", "", "$!",
+	    "$" CHUNK(2, "b") END(0)), "sandbox", "logs", "-f", "b", "s",
+	    NULL);
+	expect(0, "ab", NULL, "output?after=1&follow=1");
+}
+END_TEST
+
+/* Nothing that comes from a server becomes part of a command that is told. */
+START_TEST(exec_bad_id)
+{
+	static const char *const	bad[] = { "", "$(id)", "x;id", "-x",
+	    "01K8AAAAAAAAAAAAAAAAAAAAAA x" };
+	char				text[200];
+	size_t				i;
+
+	for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		(void)snprintf(text, sizeof text,
+		    "${\"start\":{\"sessionId\":\"%s\"}}\n!", bad[i]);
+		with_input("", A(text), EXEC);
+		expect(125, "", "sent a line that is no output\n", NULL);
+		ck_assert_ptr_null(strstr(errout, "left running"));
+		(void)snprintf(text, sizeof text, JSON("201",
+		    "{\"sessionId\":\"%s\"}"), bad[i]);
+		with_input("", A(text), "sandbox", "run", "-f", "b", "--", "x",
+		    NULL);
+		expect(125, "", "answered without the session's id\n", NULL);
+		ck_assert_ptr_null(strstr(errout, "left running"));
+	}
 }
 END_TEST
 
@@ -163,6 +229,9 @@ exec_case(void)
 	tcase_add_test(tc, exec_cut);
 	tcase_add_test(tc, exec_restart);
 	tcase_add_test(tc, exec_once);
+	tcase_add_test(tc, made_once);
+	tcase_add_test(tc, exec_quiet);
+	tcase_add_test(tc, exec_bad_id);
 	tcase_add_test(tc, exec_gap);
 	tcase_add_test(tc, exec_nonsense);
 	tcase_add_test(tc, exec_long_line);
