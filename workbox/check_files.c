@@ -28,11 +28,13 @@ check_programs(const struct conf *c, struct finding *f)
 	    "stored", "apid", "runner", "wb" };
 	char				*path;
 	size_t				 i;
-	int				 rc;
+	int				 fd, rc;
 
 	for (i = 0; i < sizeof names / sizeof names[0]; i++) {
 		path = xasprintf("%s/%s", c->libexec_dir, names[i]);
-		rc = access(path, X_OK);
+		fd = look_open(look_path(path), O_PATH);
+		rc = fd == -1 ? -1 : faccessat(fd, "", X_OK, AT_EMPTY_PATH);
+		fd_close(&fd);
 		if (rc == -1)
 			finding_set(f, V_FAIL, "install again, or set "
 			    "libexec-dir", "%s: %s", path, strerror(errno));
@@ -257,8 +259,8 @@ check_state(const struct conf *c, struct finding *f)
 	    doctor.given);
 	auto_free char	*own = xasprintf("chown root %s && chmod go-w %s",
 	    c->state_dir, c->state_dir);
-	auto_close int	 fd = open(c->state_dir, O_RDONLY | O_DIRECTORY |
-	    O_CLOEXEC);
+	auto_close int	 fd = look_open(look_path(c->state_dir), O_RDONLY |
+	    O_DIRECTORY);
 	int		 safe = fd == -1 ? -1 : state_safe(fd);
 
 	if (safe == 1)
@@ -315,15 +317,14 @@ void
 check_filesystem(const struct conf *c, struct finding *f)
 {
 	FILE		*fp = look_file("/proc/self/mounts");
-	const char	*below = look_root();
 	char		 real[PATH_MAX], type[64];
 	const char	*path = real;
 	size_t		 i;
 	int		 rc;
 
 	/* The other system's table knows nothing of where it lies here. */
-	if (below != NULL)
-		path = c->state_dir + strlen(below);
+	if (look_root() != NULL)
+		path = look_path(c->state_dir);
 	else
 		real_near(c->state_dir, real);
 	rc = fp == NULL ? -1 : look_fstype(fp, path, type, sizeof type);
@@ -349,15 +350,23 @@ check_filesystem(const struct conf *c, struct finding *f)
 		finding_set(f, V_OK, "", "%s is on %s", path, type);
 }
 
+static int
+stat_disk(const char *path, struct statvfs *ret)
+{
+	auto_close int	fd = look_open(path, O_PATH);
+
+	return fd == -1 ? -1 : fstatvfs(fd, ret);
+}
+
 void
 check_disk(const struct conf *c, struct finding *f)
 {
-	auto_free char	*path = xstrdup(c->state_dir);
+	auto_free char	*path = xstrdup(look_path(c->state_dir));
 	struct statvfs	 st;
 	uint64_t	 left, floor = c->disk_floor;
 	char		*slash;
 
-	while (statvfs(path, &st) == -1) {
+	while (stat_disk(path, &st) == -1) {
 		if (errno != ENOENT || (slash = strrchr(path, '/')) == NULL) {
 			finding_set(f, V_FAIL, "give another directory with "
 			    "--state or state-dir", "%s: %s", path,
@@ -396,14 +405,15 @@ check_rootfs(const struct conf *c, struct finding *f)
 	auto_free char	*cure = xasprintf("workbox rootfs build minimal%s, or "
 	    "workbox rootfs default NAME%s where there is one", doctor.given,
 	    doctor.given);
-	auto_close int	 dir = state_dir(c, "rootfs");
+	auto_close int	 dir = look_state(c, "rootfs");
 	char		 name[64];
 	struct stat	 st;
 	ssize_t		 n;
 
 	n = dir == -1 ? -1 : readlinkat(dir, "default", name, sizeof name - 1);
 	name[n > 0 ? n : 0] = '\0';
-	if (n <= 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
+	/* privd takes nothing but a name there */
+	if (n <= 0 || *name == '.' || strchr(name, '/') != NULL || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
 	    !S_ISDIR(st.st_mode))
 		finding_set(f, V_WARN, cure, "there is no default root file "
 		    "system in %s/rootfs", c->state_dir);
@@ -483,7 +493,7 @@ check_token(const struct conf *c, struct finding *f)
 {
 	const char	*file = WB_TOKEN_FILE;
 	char		 key[512];
-	auto_close int	 fd = look_open(file, O_RDONLY | O_NONBLOCK);
+	auto_close int	 fd = look_read(file);
 	struct stat	 st;
 	int		 good;
 

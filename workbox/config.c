@@ -21,7 +21,6 @@
 #include "host.h"
 #include "xmalloc.h"
 
-#define FILE_MAX	(1024UL * 1024)
 
 enum kind { K_STR, K_U64, K_BOOL, K_LIST };
 
@@ -515,22 +514,25 @@ config_cgroup(struct conf *c, const char *s)
 int
 config_load(const struct args *a, struct conf *ret)
 {
-	return config_load_from(a, args_get(a, "config"), ret);
+	const char	*file = args_get(a, "config");
+	const char	*name = file != NULL ? file : WB_CONF_FILE;
+	auto_free char	*text = NULL;
+	size_t		 len = 0;
+
+	text = text_file(name, CONFIG_MAX, &len);
+	if (text == NULL && (file != NULL || errno != ENOENT))
+		return fail_errno("%s", name);
+	return config_load_text(a, name, text, len, ret);
 }
 
 int
-config_load_from(const struct args *a, const char *file, struct conf *ret)
+config_load_text(const struct args *a, const char *name, const char *text,
+    size_t len, struct conf *ret)
 {
-	const char	*name = file != NULL ? file : WB_CONF_FILE;
 	const char	*state = args_get(a, "state");
-	auto_free char	*text = NULL;
 	char		 why[CONFIG_WHY], sock[512];
-	size_t		 len = 0;
 	int		 rc;
 
-	text = text_file(name, FILE_MAX, &len);
-	if (text == NULL && (file != NULL || errno != ENOENT))
-		return fail_errno("%s", name);
 	if (config_parse(name, text != NULL ? text : "", len, ret, why) == -1)
 		return fail("%s", why);
 	if (state != NULL) {

@@ -54,32 +54,19 @@ struct doctor			doctor;
 static const char *const	words[] = { "ok", "warning", "failed",
     "skipped" };
 
-static void
-clean(char *s)
-{
-	json_t	*j = json_string(s);	/* NULL: not UTF-8 */
-	char	*p;
-
-	for (p = s; *p != '\0'; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f ||
-		    ((unsigned char)*p >= 0x80 && j == NULL))
-			*p = '?';
-	json_decref(j);
-}
-
 void
 finding_set(struct finding *f, enum verdict v, const char *cure,
     const char *fmt, ...)
 {
+	char	detail[sizeof f->detail];
 	va_list	ap;
 
 	f->verdict = v;
-	(void)str_copy(f->cure, cure, sizeof f->cure);
 	va_start(ap, fmt);
-	(void)vsnprintf(f->detail, sizeof f->detail, fmt, ap);
+	(void)vsnprintf(detail, sizeof detail, fmt, ap);
 	va_end(ap);
-	clean(f->cure);
-	clean(f->detail);
+	(void)text_show(cure, f->cure, sizeof f->cure);
+	(void)text_show(detail, f->detail, sizeof f->detail);
 }
 
 /* ---- the system calls of a sandbox ------------------------------------- */
@@ -217,13 +204,17 @@ below(char *path, size_t size, const char *word)
 static int
 load_there(const struct args *a, struct conf *c)
 {
-	char	file[PATH_MAX];
+	auto_close int	 fd = look_read(WB_CONF_FILE);
+	auto_free char	*text = NULL;
+	char		 file[PATH_MAX];
+	size_t		 len = 0;
 
-	if (resolve(WB_CONF_FILE, file, sizeof file) == 0)
-		return config_load_from(a, file, c);
-	if (errno != ENOENT)
+	if (fd == -1 && errno == ENOENT)
+		return config_load_text(a, WB_CONF_FILE, NULL, 0, c);
+	if (fd == -1 || (text = text_fd(fd, CONFIG_MAX, &len)) == NULL ||
+	    resolve(WB_CONF_FILE, file, sizeof file) == -1)
 		return fail_errno("%s below --root", WB_CONF_FILE);
-	return config_load_from(a, "/dev/null", c);	/* the defaults */
+	return config_load_text(a, file, text, len, c);
 }
 
 static int

@@ -33,9 +33,10 @@ int	config_check(const struct conf *, char why[CONFIG_WHY]);
  * with --state over it, checked.  0, or fail()'s code.
  */
 int	config_load(const struct args *, struct conf *ret);
-/* The same with file for --config; NULL: the default one. */
-int	config_load_from(const struct args *, const char *file,
-	    struct conf *ret);
+/* The same of a text, NULL: of nothing; name is for messages. */
+int	config_load_text(const struct args *, const char *name,
+	    const char *text, size_t len, struct conf *ret);
+#define CONFIG_MAX	(1024UL * 1024)	/* bytes of a text */
 /* "127.0.0.1:8790", "[::1]:8790".  0 or -1. */
 int	config_listen(const char *, struct sockaddr_storage *ret);
 int	config_cgroup(struct conf *, const char *);	/* --cgroup */
@@ -115,11 +116,19 @@ int	look_at(const char *dir);
 const char *look_root(void);		/* that dir, or NULL */
 /* Absolute paths; with a dir no link leads out of it.  -1: errno. */
 int	look_open(const char *path, int flags);
+/* The same of a regular file, to be read; what is not one is EINVAL. */
+int	look_read(const char *path);
 FILE	*look_file(const char *path);
+/* A name in a directory, no link. */
+int	look_read_in(int dirfd, const char *name);
+/* What stands behind that dir in a path of the configuration. */
+const char *look_path(const char *path);
+/* A part of the state directory.  A descriptor or -1. */
+int	look_state(const struct conf *, const char *part);
 /* As much as there is room for, and a NUL; its length or -1. */
 ssize_t	look_text(const char *path, char *buf, size_t size);
 ssize_t	look_line(const char *path, char *buf, size_t size);	/* the first */
-/* The number behind the first word in a file; 0 or -1. */
+/* The number behind the word that a line begins with; 0 or -1. */
 int	look_number(const char *path, const char *word, uint64_t *ret);
 /* Whether a line of words, with blanks between, has this one. */
 int	look_word(const char *list, const char *word);
@@ -155,8 +164,8 @@ struct doctor {
 extern struct doctor	doctor;
 
 /*
- * Fills a finding; formats are literal.  What is no text becomes `?': names
- * of another system's files end up on a terminal and in JSON.
+ * Fills a finding; formats are literal.  It passes text_show(): names of
+ * another system's files end up on a terminal and in JSON.
  */
 void	finding_set(struct finding *, enum verdict, const char *cure,
 	    const char *fmt, ...) __attribute__((format(printf, 4, 5)));

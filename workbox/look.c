@@ -2,7 +2,8 @@
  * look: files of this system, or of another one below a directory, as
  * doctor's checks read them, and the arithmetic on what they say.
  *
- * Below a directory no link leads out of it.  Nothing here writes.
+ * Below a directory no link leads out of it.  What is read is a regular file:
+ * nothing that makes its reader wait, or has no end.  Nothing here writes.
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,7 +21,9 @@
 #include "host.h"
 #include "xmalloc.h"
 
-static const char	*root;		/* NULL: this system */
+#define MOST	(64L * 1024 * 1024)	/* bytes of a file: a program's */
+
+static const char	*root;		/* NULL: this system; "": all of it */
 static int		 root_fd = -1;
 
 int
@@ -28,7 +31,7 @@ look_at(const char *dir)
 {
 	if ((root_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
 		return -1;
-	root = dir;
+	root = strcmp(dir, "/") == 0 ? "" : dir;
 	return 0;
 }
 
@@ -49,10 +52,65 @@ look_open(const char *path, int flags)
 	return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
 }
 
+const char *
+look_path(const char *path)
+{
+	return root == NULL ? path : path + strlen(root);
+}
+
+/* Takes fd, and gives it back if it can be read to its end without waiting. */
+static int
+regular(int fd)
+{
+	auto_close int	f = fd;
+	struct stat	st;
+
+	if (f == -1 || fstat(f, &st) == -1)
+		return -1;
+	if (!S_ISREG(st.st_mode) || st.st_size > MOST) {
+		errno = S_ISREG(st.st_mode) ? EFBIG :
+		    S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+		return -1;
+	}
+	return steal_fd(&f);
+}
+
+#define READ	(O_RDONLY | O_NONBLOCK | O_NOCTTY)
+
+int
+look_read(const char *path)
+{
+	return regular(look_open(path, READ));
+}
+
+static int
+open_in(int dirfd, const char *name, int flags)
+{
+	struct open_how	how = { .flags = (uint64_t)flags | O_CLOEXEC,
+	    .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+
+	return (int)syscall(SYS_openat2, dirfd, name, &how, sizeof how);
+}
+
+int
+look_read_in(int dirfd, const char *name)
+{
+	return regular(open_in(dirfd, name, READ));
+}
+
+int
+look_state(const struct conf *c, const char *part)
+{
+	auto_close int	fd = look_open(look_path(c->state_dir), O_RDONLY |
+	    O_DIRECTORY);
+
+	return fd == -1 ? -1 : open_in(fd, part, O_RDONLY | O_DIRECTORY);
+}
+
 FILE *
 look_file(const char *path)
 {
-	int	fd = look_open(path, O_RDONLY);
+	int	fd = look_read(path);
 
 	return fd == -1 ? NULL : fdopen(fd, "r");
 }
@@ -60,7 +118,7 @@ look_file(const char *path)
 ssize_t
 look_text(const char *path, char *buf, size_t size)
 {
-	auto_close int	fd = look_open(path, O_RDONLY | O_NONBLOCK);
+	auto_close int	fd = look_read(path);
 	size_t		len = 0;
 	ssize_t		n = -1;
 
@@ -85,17 +143,33 @@ look_line(const char *path, char *buf, size_t size)
 	return n;
 }
 
+/* The first line, or as much as there is room for, that begins with word. */
+static int
+find_line(FILE *fp, const char *word, char *line, size_t size)
+{
+	int	begins = 1, found = 0;	/* a long one comes in parts */
+
+	while (!found && fgets(line, (int)size, fp) != NULL) {
+		found = begins && strncmp(line, word, strlen(word)) == 0;
+		begins = strchr(line, '\n') != NULL;
+	}
+	return found;
+}
+
 int
 look_number(const char *path, const char *word, uint64_t *ret)
 {
-	char		buf[16384], *end;
-	const char	*p;
-	uint64_t	v;
+	FILE		*fp = look_file(path);
+	char		 line[256], *end;
+	const char	*p = line + strlen(word);
+	uint64_t	 v;
+	int		 found = fp != NULL && find_line(fp, word, line,
+			    sizeof line);
 
-	if (look_text(path, buf, sizeof buf) == -1 ||
-	    (p = strstr(buf, word)) == NULL)
+	if (fp != NULL)
+		(void)fclose(fp);	/* read only */
+	if (!found)
 		return -1;
-	p += strlen(word);
 	p += strspn(p, " \t");
 	errno = 0;
 	v = strtoull(p, &end, 10);

@@ -63,7 +63,7 @@ put(int dir, const char *file, const char *value)
 static ssize_t
 get(int dir, const char *file, char *buf, size_t size)
 {
-	auto_close int	fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	auto_close int	fd = look_read_in(dir, file);
 	ssize_t		n = fd == -1 ? -1 : read(fd, buf, size - 1);
 
 	buf[n > 0 ? n : 0] = '\0';
@@ -120,7 +120,7 @@ has_swap(void)
 {
 	char	buf[256];
 
-	return get(AT_FDCWD, "/proc/swaps", buf, sizeof buf) > 0 &&
+	return look_text("/proc/swaps", buf, sizeof buf) > 0 &&
 	    strchr(buf, '\n') != strrchr(buf, '\n');
 }
 

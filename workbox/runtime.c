@@ -136,22 +136,23 @@ find_line(const char *sums, const char *name)
 int
 runtime_check(const struct conf *c, char *why, size_t size)
 {
-	auto_free char	*path = xasprintf("%s/runtime/" SUMS, c->state_dir);
 	auto_free char	*sums = NULL;
-	auto_close int	 dir = state_dir(c, "runtime");
+	auto_close int	 dir = look_state(c, "runtime"), list = -1;
 	char		 hex[SHA256_DIGEST_STRING_LENGTH];
 	const char	*line, *name;
 	size_t		 i, len;
 	int		 fd, rc;
 
-	if (dir == -1 || (sums = text_file(path, 4096, &len)) == NULL) {
-		(void)snprintf(why, size, "%s: %s", path, strerror(errno));
+	if (dir == -1 || (list = look_read_in(dir, SUMS)) == -1 ||
+	    (sums = text_fd(list, 4096, &len)) == NULL) {
+		(void)snprintf(why, size, "%s/runtime/" SUMS ": %s",
+		    c->state_dir, strerror(errno));
 		return -1;
 	}
 	for (i = 0; i < NPARTS; i++) {
 		name = parts[i].name;
 		line = find_line(sums, name);
-		fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		fd = look_read_in(dir, name);
 		rc = fd == -1 || line == NULL ? -1 : sum(fd, hex);
 		fd_close(&fd);
 		if (rc == -1 || memcmp(line, hex, 64) != 0) {

@@ -336,14 +336,18 @@ text_signal_name(int num)
 char *
 text_file(const char *path, size_t max, size_t *ret_len)
 {
-	auto_close int	fd = -1;
-	auto_free char *buf = NULL;
+	auto_close int	fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd == -1 ? NULL : text_fd(fd, max, ret_len);
+}
+
+char *
+text_fd(int fd, size_t max, size_t *ret_len)
+{
+	auto_free char *buf = xmalloc(max + 1);
 	size_t		len = 0;
 	ssize_t		n;
 
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
-		return NULL;
-	buf = xmalloc(max + 1);
 	for (;;) {
 		if (len == max + 1) {
 			errno = EFBIG;

@@ -179,6 +179,7 @@ int	 text_signal(const char *);
 const char *text_signal_name(int);	/* "ABRT"; "" when unknown */
 /* A file's contents with a NUL behind, at most max bytes; NULL: errno. */
 char	*text_file(const char *path, size_t max, size_t *ret_len);
+char	*text_fd(int, size_t max, size_t *ret_len);
 
 /*
  * The next character of UTF-8: its length, or 0: there is none, or no UTF-8.

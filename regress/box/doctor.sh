@@ -256,12 +256,61 @@ echo 'alice:1879048192:1' >"$work/outside/subuid"
 ln -sfn "$work/outside/subuid" "$R/etc/subuid"
 like "no link leads out" "$(at | line uid-ranges)" '^ok '
 good
-printf '\033[31mevil\001\377' >"$R/run-container"
-mkdir -p "$R/run/systemd"
-mv "$R/run-container" "$R/run/systemd/container"
+mkdir -p "$work/outside/workbox" "$R/run/systemd"
 ns pid 1
-out=$(at --format json)
-is "what is no text ends neither a terminal nor JSON" "$(printf '%s' "$out" | jq -r '.checks[] | select(.name == "machine") | .detail' | cut -d: -f1)" 'container (?[31mevil??)'
+for l in C C.UTF-8; do
+	printf '\033[31mevil\001\302\233\342\200\256\377' >"$R/run/systemd/container"
+	out=$(LC_ALL=$l at --format json)
+	is "what is no text ends neither a terminal nor JSON, $l" "$(printf '%s' "$out" | jq -r '.checks[] | select(.name == "machine") | .detail' | cut -d: -f1)" 'container (\x1b[31mevil\x01\u009b\u202e\xff)'
+	like "as every command has it, $l" "$(LC_ALL=$l at | line machine)" 'container \(\\x1b\[31mevil\\x01\\u009b\\u202e\\xff\)'
+done
+good
+# links to what is good, were it followed
+ln -sfn "$WB_PREFIX/libexec/workbox/stored" "$work/outside/stored"
+ln -sfn "$work/outside/stored" "$R$WB_PREFIX/libexec/workbox/stored"
+seems programs "one is a link out" failed '.*/stored: No such file or directory => .*'
+for f in SHA256SUMS wb; do
+	cp "$R/var/lib/workbox/runtime/$f" "$work/outside/$f"
+	ln -sfn "$work/outside/$f" "$R/var/lib/workbox/runtime/$f"
+	seems runtime "$f is a link out" warning ".*/runtime(/SHA256SUMS: Too many levels of symbolic links|/wb is not what SHA256SUMS says) => .*"
+done
+cp "$R/sys/fs/cgroup/cgroup.controllers" "$work/outside/controllers"
+ln -sfn "$work/outside/controllers" "$R/sys/fs/cgroup/cgroup.controllers"
+seems cgroup "a link out" failed 'neither the v2 tree at /sys/fs/cgroup nor .*'
+ln -sfn "$work/outside" "$R/var/lib/workbox/rootfs/default"
+seems rootfs "a link out" warning 'there is no default root file system in .*'
+ln -sfn ../../outside "$R/var/lib/workbox/rootfs/default"
+seems rootfs "a link up" warning 'there is no default root file system in .*'
+cp -a "$R/var/lib/workbox" "$work/outside"
+rm -r "$R/var/lib"
+ln -s "$work/outside" "$R/var/lib"
+like "the state directory lies behind a link out" "$(at | line state)" '^warning .* is not there => workbox runtime install$'
+like "and nothing of it is seen" "$(at | line runtime)" '^warning .*: No such file or directory => '
+good
+# what makes its reader wait, or has no end
+for f in etc/passwd etc/group etc/subuid etc/workbox/token proc/stat proc/uptime proc/meminfo proc/cpuinfo \
+    proc/self/mounts proc/self/attr/current sys/fs/cgroup/cgroup.controllers \
+    var/lib/workbox/runtime/SHA256SUMS var/lib/workbox/runtime/wb etc/workbox/workbox.conf; do
+	for k in fifo zeros; do
+		rm "$R/$f"
+		case $k in
+		fifo) mkfifo "$R/$f" ;;
+		zeros) truncate -s 1T "$R/$f" ;;
+		esac
+		out=$(timeout -k 5 20 "$WB_BIN" doctor --root "$R" </dev/null 2>&1)
+		r=$?
+		case $f,$r in
+		*.conf,2|*[!f],[01]) pass "$f: a $k" ;;
+		*) fail "$f: a $k" "exit $r" "$out" ;;
+		esac
+		good
+	done
+done
+is "--root / is this system" "$(doctor --root / | line filesystem)" "$(doctor | line filesystem)"
+put proc/stat "cpu 1 2 3
+intr $(head -c 100000 /dev/zero | tr '\0' 7)
+btime 1790000000"
+like "a line of any length may come first" "$(at | line clock)" '^ok '
 good
 no "a root that is not there" 2 "$WB_BIN" doctor --root "$work/nothing"
 is "is named" "$out" "workbox doctor: --root $work/nothing: No such file or directory"

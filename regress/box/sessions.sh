@@ -269,7 +269,7 @@ wb exec b -- sh -c "$tick" >"$work/x.out" 2>"$work/x.err" </dev/null &
 x=$!
 wb run b --follow -- sh -c "$tick" >"$work/f.out" 2>"$work/f.err" </dev/null &
 f=$!
-wb exec b -- sh -c 'trap "echo got; exit 3" TERM; echo on; while :; do sleep 0.05; done' >"$work/s.out" 2>"$work/s.err" </dev/null &
+"$WB_BIN" sandbox exec b -- sh -c 'trap "echo got; exit 3" TERM; echo on; while :; do sleep 0.05; done' >"$work/s.out" 2>"$work/s.err" </dev/null &
 s=$!
 # wait prints nothing before the end: that it is there shows in its connection
 connections() { awk -v p=":$(printf %04X "$port")\$" '$3 ~ p && $4 == "01" { n++ } END { print n + 0 }' /proc/net/tcp; }

@@ -15,6 +15,8 @@
 
 #include <check.h>
 
+#include "xmalloc.h"
+
 START_TEST(words)
 {
 	ck_assert_int_eq(look_word("cpu memory pids\n", "memory"), 1);
@@ -131,6 +133,23 @@ put(const char *path, const char *text)
 	(void)close(fd);
 }
 
+/* A number behind lines of any length; not in the middle of one. */
+static void
+long_lines(void)
+{
+	char		*text = xmalloc(100100);
+	uint64_t	 v;
+
+	memset(text, '7', 100000);
+	memcpy(text + 50000, " btime 1 ", 9);
+	memcpy(text + 255 * 255, "btime 2 ", 8);
+	memcpy(text + 100000, "\nbtime 3\nbtime 4\n", 18);
+	put("in/long", text);
+	ck_assert_int_eq(look_number("/long", "btime", &v), 0);
+	ck_assert_uint_eq(v, 3);
+	free(text);
+}
+
 /* dir/in is the root; dir/out lies beside it. */
 START_TEST(files)
 {
@@ -165,6 +184,12 @@ START_TEST(files)
 	ck_assert_int_eq(look_text("/up", buf, sizeof buf), -1);
 	ck_assert_int_eq(look_text("/../out", buf, sizeof buf), -1);
 	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(mkfifo("in/fifo", 0600), 0);
+	ck_assert_int_eq(look_read("/fifo"), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(look_read("/"), -1);
+	ck_assert_int_eq(unlink("in/fifo"), 0);
+	long_lines();
 	ck_assert_int_eq(unlink("in/number") | unlink("in/long") |
 	    unlink("in/empty") | unlink("in/up") | unlink("in/abs") |
 	    unlink("out") | rmdir("in") | rmdir(dir), 0);
