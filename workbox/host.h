@@ -72,6 +72,8 @@ int	start(const struct conf *, struct start *);
  * as long as the descriptor is open.  Its descriptor, or -1.
  */
 int	tree_begin(int dirfd, char ret_name[24]);
+/* Locks the directory, still of this name; its descriptor, or -1. */
+int	tree_take(int dirfd, const char *name);
 /* Removes builds that nobody holds: an interrupted one leaves nothing. */
 void	tree_sweep(int dirfd);
 /* Removes name and all in it, never following a link.  0 or -1. */

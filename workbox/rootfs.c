@@ -82,6 +82,7 @@ const struct cmd cmd_rootfs_rm = {
 };
 
 #define DEFAULT		"default"
+#define GONE		".gone-"	/* and the name, while rm looks */
 #define ORIGIN		"trusted.workbox.origin"
 #define ORIGIN_MAX	2048
 
@@ -135,6 +136,29 @@ set_default(int dir, const char *name)
 	return rc;
 }
 
+/* Whoever removed it was ended before it was known that nobody uses it. */
+static void
+put_back(int dir)
+{
+	const struct dirent	*e;
+	DIR			*d;
+	int			 lock;
+
+	lock = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (lock == -1 || (d = fdopendir(lock)) == NULL)
+		return;
+	while ((e = readdir(d)) != NULL) {
+		if (strncmp(e->d_name, GONE, sizeof GONE - 1) != 0 ||
+		    (lock = tree_take(dir, e->d_name)) == -1)
+			continue;
+		if (renameat2(dir, e->d_name, dir, e->d_name + sizeof GONE -
+		    1, RENAME_NOREPLACE) == -1)
+			(void)fail_errno("put %s back", e->d_name);
+		fd_close(&lock);
+	}
+	(void)closedir(d);
+}
+
 int
 rootfs_take(int state, int *ret_fd)
 {
@@ -147,6 +171,7 @@ rootfs_take(int state, int *ret_fd)
 	if (fd == -1 || fchmod(fd, 0700) == -1)
 		return fail_errno("rootfs of the state directory");
 	tree_sweep(fd);
+	put_back(fd);
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }
@@ -156,8 +181,10 @@ rootfs_open(const struct conf *c, int *ret_fd)
 {
 	*ret_fd = state_dir(c, "rootfs");
 	/* who may only look removes nothing */
-	if (*ret_fd != -1 && geteuid() == 0)
+	if (*ret_fd != -1 && geteuid() == 0) {
 		tree_sweep(*ret_fd);
+		put_back(*ret_fd);
+	}
 	return *ret_fd == -1 ? -1 : 0;
 }
 
@@ -487,18 +514,27 @@ unused(const struct conf *c, const char *name)
 
 /*
  * Out of sight, so that no new sandbox finds it; one that has found it has
- * written so by then.  An interrupted removal is swept later.
+ * written so by then.  What is not unused is put back, by the next command
+ * where this one is ended first; what is goes where an interrupted removal is
+ * swept.
  */
 static int
 hide(const struct conf *c, int dir, int build, const char *name)
 {
-	int	rc;
+	auto_close int	lock = tree_take(dir, name);
+	auto_free char	*gone = xasprintf(GONE "%s", name);
+	int		rc;
 
-	if (renameat(dir, name, build, name) == -1)
+	if (lock == -1 ||
+	    renameat2(dir, name, dir, gone, RENAME_NOREPLACE) == -1)
 		return fail_errno("remove %s", name);
-	if ((rc = unused(c, name)) != 0 && renameat2(build, name, dir, name,
-	    RENAME_NOREPLACE) == -1)
-		return fail_errno("put %s back", name);
+	if ((rc = unused(c, name)) == 0 &&
+	    renameat(dir, gone, build, name) == 0)
+		return 0;
+	if (rc == 0)
+		rc = fail_errno("remove %s", name);
+	if (renameat2(dir, gone, dir, name, RENAME_NOREPLACE) == -1)
+		(void)fail_errno("put %s back", name);
 	return rc;
 }
 
@@ -525,6 +561,7 @@ rm_main(const struct args *a)
 			    "default NAME%s sets one, and so does the next "
 			    "build or import", given);
 	}
+	/* what is still in it goes with the next command */
 	if (tree_remove(dir, tmp) == -1)
 		return fail_errno("remove %s", name);
 	return rc;

@@ -25,27 +25,46 @@
 #define BUILD		".build-"
 #define DEPTH_MAX	256
 
+/* Until the lock is held, somebody who sweeps may take the directory away. */
+int
+tree_take(int dirfd, const char *name)
+{
+	auto_close int	fd = -1;
+	struct stat	st, named;
+
+	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+	if (fd == -1 || flock(fd, LOCK_EX | LOCK_NB) == -1 ||
+	    fstat(fd, &st) == -1 ||
+	    fstatat(dirfd, name, &named, AT_SYMLINK_NOFOLLOW) == -1)
+		return -1;
+	if (st.st_ino != named.st_ino) {
+		errno = ENOENT;
+		return -1;
+	}
+	return steal_fd(&fd);
+}
+
 int
 tree_begin(int dirfd, char ret_name[24])
 {
-	auto_close int	fd = -1;
 	uint32_t	r;
-	int		tries;
+	int		fd, tries;
 
 	for (tries = 0; tries < 16; tries++) {
 		if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
 			return -1;
 		(void)snprintf(ret_name, 24, BUILD "%08x", r);
-		if (mkdirat(dirfd, ret_name, 0700) == 0)
-			break;
-		if (errno != EEXIST)
-			return -1;
+		if (mkdirat(dirfd, ret_name, 0700) == -1) {
+			if (errno != EEXIST)
+				return -1;
+			continue;
+		}
+		if ((fd = tree_take(dirfd, ret_name)) != -1 ||
+		    (errno != ENOENT && errno != EWOULDBLOCK))
+			return fd;
 	}
-	fd = openat(dirfd, ret_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-	    O_CLOEXEC);
-	if (fd == -1 || flock(fd, LOCK_EX | LOCK_NB) == -1)
-		return -1;
-	return steal_fd(&fd);
+	return -1;
 }
 
 static int
