@@ -585,12 +585,12 @@ signal_done(struct exec *x)
 {
 	int	ms = -1;
 
-	/* what may have come is not sent again: two are not one */
+	/* where the answer was cut, twice is less harm than never */
 	x->sig_away.met = 1;
-	if (req_unsent(x->sig) || req_status(x->sig) == 503)
+	if (req_retry(x->sig))
 		ms = again_delay(&x->sig_away, x->sig);
 	else
-		x->sig_away.failed = 0;
+		memset(&x->sig_away, 0, sizeof x->sig_away);
 	if (ms != -1) {
 		x->sig_at = again_now() + ms;
 		if (x->sig_due == 0)
