@@ -30,14 +30,36 @@ mkdir -p "$work"
 # In a file, since two workers count at a time.
 add() { echo "$@" >>"$work/counts"; }
 
+# An interrupt ends what runs: a script undoes then what it did.  Each has a
+# process group of its own by timeout(1), and is not reached from a terminal.
+jobs=
+end() {
+	trap '' INT TERM HUP
+	# shellcheck disable=SC2086	# a list
+	[ -z "$jobs" ] || { kill -TERM $jobs; wait $jobs; }
+	exit 130
+}
+trap 'say "interrupted: what runs is ended"; end' INT TERM HUP
+
+# What a shell starts with `&' ignores SIGINT, and all that it starts in turn.
+job() {	# name-of-its-log command...
+	log=$work/$1.log; shift
+	env --default-signal=INT,QUIT "$@" >"$log" 2>&1 </dev/null &
+	jobs=$!
+	wait $!
+	ended=$?
+	jobs=
+	return $ended
+}
+
 # Counts `ok - ', `not ok - ' and `skip - ' lines; a script that dies without
 # a `not ok' counts as one failure.
 script() {	# name command...
 	name=$1; shift
 	t0=$(date +%s)
 	# none takes so long; one that hangs is to be told of, too
-	timeout -k 30 "$([ $lane = long ] && echo 7200 || echo 900)" \
-	    "$@" >"$work/$name.log" 2>&1 </dev/null
+	job "$name" timeout -k 30 \
+	    "$([ $lane = long ] && echo 7200 || echo 900)" "$@"
 	r=$?
 	p=$(grep -c '^ok - ' "$work/$name.log")
 	f=$(grep -c '^not ok - ' "$work/$name.log")
@@ -57,7 +79,7 @@ script() {	# name command...
 # Automake's summary of `make check'.
 suite() {	# name build-directory [TESTS=...]
 	t0=$(date +%s)
-	make -s -j2 -C "$2" check "${3-WB_ALL=}" >"$work/$1.log" 2>&1
+	job "$1" make -s -j2 -C "$2" check "${3-WB_ALL=}"
 	r=$?
 	p=$(awk '/^# PASS:/ { n += $3 } END { print n + 0 }' "$work/$1.log")
 	f=$(awk '/^# (FAIL|ERROR|XPASS):/ { n += $3 } END { print n + 0 }' "$work/$1.log")
@@ -99,19 +121,17 @@ section_sanitize() {
 together='api badinput cannot cli client daemons destroy disk doctor elf faults
     hungry record restart rootfs sessions steps syslog ux'
 
-box_scripts() { for t in "$top"/regress/box/*.sh "$top"/regress/confine/*.sh; do echo "$t"; done; }
-
-# What a shell starts with `&' ignores SIGINT, and all that it starts in turn.
 box_script() {	# path
-	WB_PREFIX=$prefix WB_BUILD=$build script "$(basename "$1" .sh)" \
-	    env --default-signal=INT,QUIT sh "$1"
+	WB_PREFIX=$prefix WB_BUILD=$build script "$(basename "$1" .sh)" sh "$1"
 }
 
 # Takes of $together what the other worker has not.
 worker() {	# number
+	trap end TERM
+	jobs=
 	WB_PORT=$((18790 + $1 * 2000))
 	export WB_PORT
-	box_scripts | while read -r t; do
+	for t in "$top"/regress/box/*.sh "$top"/regress/confine/*.sh; do
 		name=$(basename "$t" .sh)
 		case " "$(echo $together)" " in *" $name "*) ;; *) continue ;; esac
 		mkdir "$work/$name.taken" 2>/dev/null || continue
@@ -121,10 +141,12 @@ worker() {	# number
 
 section_box() {
 	need_build
-	worker 0 & one=$!
-	worker 1 & two=$!
-	wait $one $two
-	box_scripts | while read -r t; do
+	worker 0 & jobs=$!
+	worker 1 & jobs="$jobs $!"
+	# shellcheck disable=SC2086	# a list
+	wait $jobs
+	jobs=
+	for t in "$top"/regress/box/*.sh "$top"/regress/confine/*.sh; do
 		name=$(basename "$t" .sh)
 		[ "$name" = lib ] || [ "$name" = '*' ] ||
 		    [ -d "$work/$name.taken" ] || box_script "$t"

@@ -131,13 +131,13 @@ like() {	# text got extended-regular-expression
 }
 
 # Waits for a state by asking for it, at most about 20 s.
+# What it asks by may wait in turn: nothing here is counted in a variable.
 await() {	# command...
-	tries=0
-	until "$@" >/dev/null 2>&1; do
-		tries=$((tries + 1))
-		[ $tries -lt 400 ] || return 1
+	for _ in $(seq 400); do
+		! "$@" >/dev/null 2>&1 || return 0
 		sleep 0.05	# the pace of asking; nothing relies on it
 	done
+	return 1
 }
 
 # What must be the same before and after: mounts, namespaces, cgroups, rules,

@@ -185,13 +185,12 @@ check_remove() {
 count=0 killed=0
 # step OPERATION ROLE CALL N: 1 when the operation needs fewer such calls
 step() {
-	count=$((count + 1)) wrong= key=$$-$count
+	count=$((count + 1)) wrong= hit= key=$$-$count
 	fresh
 	case $1 in kill|remove) "before_$1" ;; esac
 	if arm "$2" "$3" "$4"; then
 		case $2 in privd|maker) down=1 ;; *) down= ;; esac
 		"do_$1" && answered=1 || answered=
-		hit=
 		! disarm || hit=1
 		[ -z "$hit" ] || revive "$2"
 		down=
@@ -215,16 +214,21 @@ ok "a file in it" "$WB_BIN" sandbox exec keep -- sh -c ': >/root/runs'
 # operation, role, call, the steps that the fast lane takes
 while read -r op role call some; do
 	case $op in ''|'#'*) continue ;; esac
-	if [ "${WB_LANE-fast}" != long ]; then
+	was=$killed n=1
+	if [ "${WB_LANE-fast}" = long ]; then
+		while step "$op" "$role" "$call" $n </dev/null; do n=$((n + 1)); done
+		want=$((${want-0} + (n > 1 ? n - 1 : 1)))
+	elif [ -n "$some" ]; then
 		for n in $some; do
 			want=$((${want-0} + 1))
 			step "$op" "$role" "$call" "$n" </dev/null
 		done
+		# how many there are may differ between hosts
+		[ $killed -gt $was ] || step "$op" "$role" "$call" 1 </dev/null
+	else
 		continue
 	fi
-	n=1
-	while step "$op" "$role" "$call" $n </dev/null; do n=$((n + 1)); done
-	want=$((${want-0} + (n > 1 ? n - 1 : 1)))
+	[ $killed -gt $was ] || fail "$op: no step of $role at $call was taken"
 done <<'!'
 create	apid		sendmsg		2 7
 create	apid		epoll_wait
