@@ -45,10 +45,17 @@ box_serve() {
 	WB_TOKEN=${WB_TOKEN:-$(new_token)}
 	WORKBOX_SERVER=$WB_URL WORKBOX_TOKEN=$WB_TOKEN
 	export WB_URL WB_TOKEN WORKBOX_SERVER WORKBOX_TOKEN
+	box_conf
+	start_serve "$WB_BIN" --config "$work/workbox.conf"
+	box_watch
+}
+
+# The configuration of a server at $port.
+box_conf() {
 	{
 		echo "state-dir = \"$WB_STATE\""
 		echo "cgroup = \"$WB_CGROUP\""
-		echo "socket = \"$WB_STATE/api.sock\""
+		echo "socket = \"${WB_SOCKET-$WB_STATE/api.sock}\""
 		echo "listen = {\"127.0.0.1:$port\"}"
 		# uids of its own, and no mind for how full a test machine's disk is
 		echo "net-uid-base = $WB_UIDS"
@@ -57,8 +64,6 @@ box_serve() {
 		[ -z "${WB_CONF-}" ] || printf '%s\n' "$WB_CONF"
 		[ -z "${WB_CONF_MORE-}" ] || printf '%s\n' "$WB_CONF_MORE"
 	} >"$work/workbox.conf"
-	start_serve "$WB_BIN" --config "$work/workbox.conf"
-	box_watch
 }
 
 # Every answer that a test sees is held against the served OpenAPI document:
