@@ -193,18 +193,28 @@ class Cycle:
             "%s/%s" % (SB, self.id)).send().json["state"] == "DELETED")
 
 
+def told(since, ids):
+    """The records of these."""
+    lines = good(get("/v1/events?after=%d" % since)).body.splitlines()
+    return [e for e in map(json.loads, lines) if e["sandboxId"] in ids]
+
+
+def deleted(e):
+    return e["type"] == "sandbox.state" and e["data"]["to"] == "DELETED"
+
+
 def record(since, ids):
     """Each session of these began and ended once, each sandbox went once."""
     began, ended, gone = [], [], []
-    for line in good(get("/v1/events?after=%d" % since)).body.splitlines():
-        e = json.loads(line)
-        if e["sandboxId"] not in ids:
-            continue
+    # that one has gone is told before it is on the disk
+    until("the last is on the record", lambda: any(
+        deleted(e) for e in told(since, ids[-1:])))
+    for e in told(since, set(ids)):
         if e["type"] == "session.started":
             began.append(e["sessionId"])
         elif e["type"] == "session.ended":
             ended.append(e["sessionId"])
-        elif e["type"] == "sandbox.state" and e["data"]["to"] == "DELETED":
+        elif deleted(e):
             gone.append(e["sandboxId"])
     check("%d sessions began and ended once" % len(began),
           len(began) >= 7 * len(ids) and sorted(began) == sorted(ended) and

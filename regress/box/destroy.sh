@@ -4,11 +4,11 @@
 # destroy.py has the clients.  WB_COUNT: how many sandboxes.
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || { echo "skip: no python3"; exit 77; }
-count=${WB_COUNT:-$([ "${WB_LANE-fast}" = long ] && echo 300 || echo 10)}
+count=${WB_COUNT:-$([ "${WB_LANE-fast}" = long ] && echo 1000 || echo 10)}
 WB_DIRECT=1		# it is about descriptors, and destroy.py looks itself
 box_serve
 export WB_PORT PYTHONDONTWRITEBYTECODE=1
-destroy() { timeout -k 5 1500 python3 "$top/regress/box/destroy.py" "$@"; }
+destroy() { timeout -k 5 3000 python3 "$top/regress/box/destroy.py" "$@"; }
 
 # what is made once stays: pools, first pages, the parent cgroup
 destroy 2 1 >"$work/warm" 2>&1 || fail "warm-up" "$(cat "$work/warm")"

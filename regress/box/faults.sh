@@ -170,21 +170,37 @@ whole "descriptors of privd"
 
 # ---- memory ----------------------------------------------------------------------
 
+# large NUMBER: its answer, as "200 0", "503 busy" or, when it is cut, "000 "
+large() {
+	s=$(curl -s -m 10 -o "$work/body.$1" -w '%{http_code}' -H "Authorization: Bearer $WB_TOKEN" -H 'Content-Type: application/json' \
+	    -d "@$work/large" "$WB_URL/v1/sandboxes/$box/exec")
+	echo "$s $(field exitCode <"$work/body.$1")$(field code <"$work/body.$1")"
+}
+head -c 130000 /dev/zero | tr '\0' x | sed 's/^/{"argv": ["true", "/; s/$/"]}/' >"$work/large"
 for d in apid stored; do
 	p=$(daemon $d)
 	limit "$p" --as=$(($(awk '{ print $1 }' "/proc/$p/statm") * 4096)):
-	i=0
+	i=0 jobs=
+	rm -f "$work"/body.* "$work"/answer.*
 	while [ $i -lt 12 ] && [ "$(daemon $d)" = "$p" ]; do
-		head -c 130000 /dev/zero | tr '\0' x | sed 's/^/{"argv": ["true", "/; s/$/"]}/' >"$work/large"
-		curl -s -m 10 -o "$work/body" -H "Authorization: Bearer $WB_TOKEN" -H 'Content-Type: application/json' \
-		    -d "@$work/large" "$WB_URL/v1/sandboxes/$box/exec" &
+		: >"$work/body.$i"
+		large $i >"$work/answer.$i" &
+		jobs="$jobs $!"
 		i=$((i + 1))
-		[ $((i % 4)) != 0 ] || wait $!
+		[ $((i % 4)) != 0 ] || { wait $jobs; jobs=; }
 	done
-	wait $!
+	# shellcheck disable=SC2086	# a list
+	wait $jobs
 	await works
-	[ "$(daemon $d)" = "$p" ] && limit "$p" --as=unlimited:
-	pass "$d without memory: $([ "$(daemon $d)" = "$p" ] && echo went on || echo was started anew)"
+	if [ "$(daemon $d)" = "$p" ]; then
+		limit "$p" --as=unlimited:
+		how="went on" may='^(200 0|500 internal|503 [a-z-]+|507 disk-full)$'
+	else
+		how="was started anew" may='^(200 0|500 internal|503 [a-z-]+|507 disk-full|000 )$'
+	fi
+	got=$(sort "$work"/answer.* | uniq -c | tr '\n' ',')
+	is "$d without memory $how; each of $i has an answer that says what came of it:$got" \
+	    "$(cat "$work"/answer.* | grep -Evc "$may"),$(cat "$work"/answer.* | wc -l)" "0,$i"
 	whole "memory of $d"
 done
 
