@@ -3,7 +3,7 @@
 # every test.  The fast lane takes up to 15 minutes on two cores, the long one
 # up to 75.  Ends with a line that counts.
 #
-# Sections: quickstart check sanitize box http docs uml, and in the long lane
+# Sections: quickstart check sanitize box uml http docs, and in the long lane
 # mutants and lint; all of them when none is named.  Logs are in build/test/logs.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,7 +18,7 @@ for a in "$@"; do
 	esac
 done
 [ $lane = fast ] || long='mutants lint'
-: "${sections:=quickstart check sanitize box http docs uml ${long-}}"
+: "${sections:=quickstart check sanitize box uml http docs ${long-}}"
 
 build=$top/build/test
 work=$build/logs
@@ -32,11 +32,11 @@ add() { echo "$@" >>"$work/counts"; }
 
 # An interrupt ends what runs: a script undoes then what it did.  Each has a
 # process group of its own by timeout(1), and is not reached from a terminal.
-jobs=
+jobs= guest=
 end() {
 	trap '' INT TERM HUP
-	# shellcheck disable=SC2086	# a list
-	[ -z "$jobs" ] || { kill -TERM $jobs; wait $jobs; }
+	# shellcheck disable=SC2086	# lists
+	[ -z "$jobs$guest" ] || { kill -TERM $jobs $guest; wait $jobs $guest; }
 	exit 130
 }
 trap 'say "interrupted: what runs is ended"; end' INT TERM HUP
@@ -118,8 +118,9 @@ section_sanitize() {
 
 # Those that look at nothing but their own server, and mostly wait for it: two
 # at a time.  What counts processes or mounts of the host, or times, is alone.
-together='api badinput cannot cli client daemons destroy disk doctor elf faults
-    hungry record restart rootfs sessions steps syslog ux'
+together='api attacks attacks_fs badinput cannot cli client daemons destroy disk
+    doctor elf faults hostile hungry limits record restart rootfs sessions
+    steps syslog traitor tree ux'
 
 box_script() {	# path
 	WB_PREFIX=$prefix WB_BUILD=$build script "$(basename "$1" .sh)" sh "$1"
@@ -178,8 +179,16 @@ section_lint() {
 	script lint sh "$top/regress/lint.sh"
 }
 
+# One processor's work, and nothing of the host's: beside what comes next.
 section_uml() {
 	need_build
+	guest_run &
+	guest=$!
+}
+
+guest_run() {
+	trap end TERM
+	jobs= guest=
 	WB_PREFIX=$prefix script uml sh "$top/regress/uml/run.sh" \
 	    "$([ $lane = long ] && echo long || echo short)"
 }
@@ -191,6 +200,7 @@ for s in $sections; do
 	command -v "section_$s" >/dev/null || die "no section $s"
 	"section_$s"
 done
+[ -z "$guest" ] || wait "$guest"
 set -- $(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$work/counts")
 say "$1 passed, $2 failed, $3 skipped"
 [ "$2" = 0 ]

@@ -146,8 +146,9 @@ class Reader:
         elif 'end' in o:
             self.end = True
 
-    def attach(self, client, lines):
-        """Follows for so many lines, or to the end, or until it is cut."""
+    def attach(self, client, lines, gone):
+        """Follows for so many lines, or to the end, or until it is cut.
+        It is there again when the first line comes, not when it has asked."""
         note('attached')
         r = client.send('GET', '%s?follow=1&after=%d' % (self.path,
                                                          self.after))
@@ -158,6 +159,9 @@ class Reader:
             line = r.readline()
             if not line.endswith(b'\n'):
                 raise Cut()
+            if gone is not None:
+                self.away = max(self.away, time.monotonic() - gone)
+                gone = None
             self.line(json.loads(line))
             lines -= 1
 
@@ -169,13 +173,14 @@ class Reader:
             if time.monotonic() > stop:
                 fault('%s: no end at chunk %d' % (self.what, self.after))
                 break
-            self.away = max(self.away, time.monotonic() - gone)
+            n = self.n
             try:
                 self.attach(client, self.rng.randrange(1, 40) if often
-                            else 1 << 30)
+                            else 1 << 30, gone)
             except (Cut, OSError, ValueError, http.client.HTTPException):
                 note('cut')
-            gone = time.monotonic()
+            if self.n > n:
+                gone = time.monotonic()
             client.close()
             if not self.end:
                 time.sleep(self.rng.random() * (1.0 if often else 0.05))
