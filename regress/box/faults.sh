@@ -176,7 +176,14 @@ large() {
 	    -d "@$work/large" "$WB_URL/v1/sandboxes/$box/exec")
 	echo "$s $(field exitCode <"$work/body.$1")$(field code <"$work/body.$1")"
 }
-head -c 130000 /dev/zero | tr '\0' x | sed 's/^/{"argv": ["true", "/; s/$/"]}/' >"$work/large"
+{
+	printf '{"argv": ["sh", "-c", "wc -c >/dev/null", "'
+	head -c 30000 /dev/zero | tr '\0' x
+	printf '"], "stdin": "'
+	head -c 200000 /dev/zero | tr '\0' y
+	printf '"}'
+} >"$work/large"
+like "a large command is taken" "$(large 0)" '^200 0$'
 for d in apid stored; do
 	p=$(daemon $d)
 	limit "$p" --as=$(($(awk '{ print $1 }' "/proc/$p/statm") * 4096)):
@@ -187,16 +194,18 @@ for d in apid stored; do
 		large $i >"$work/answer.$i" &
 		jobs="$jobs $!"
 		i=$((i + 1))
+		# shellcheck disable=SC2086	# a list
 		[ $((i % 4)) != 0 ] || { wait $jobs; jobs=; }
 	done
 	# shellcheck disable=SC2086	# a list
-	wait $jobs
+	[ -z "$jobs" ] || wait $jobs
 	await works
 	if [ "$(daemon $d)" = "$p" ]; then
 		limit "$p" --as=unlimited:
 		how="went on" may='^(200 0|500 internal|503 [a-z-]+|507 disk-full)$'
 	else
-		how="was started anew" may='^(200 0|500 internal|503 [a-z-]+|507 disk-full|000 )$'
+		# whose text found no room is told that it is no JSON
+		how="was started anew" may='^(200 0|400 bad-request|500 internal|503 [a-z-]+|507 disk-full|000 )$'
 	fi
 	got=$(sort "$work"/answer.* | uniq -c | tr '\n' ',')
 	is "$d without memory $how; each of $i has an answer that says what came of it:$got" \

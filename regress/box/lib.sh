@@ -11,6 +11,8 @@ set -u
 
 WB_PREFIX=${WB_PREFIX:-$top/build/inst}
 WB_BIN=$WB_PREFIX/bin/workbox
+[ "$(id -u)" = 0 ] || { echo "skip: needs root"; exit 77; }
+[ -x "$WB_BIN" ] || { echo "skip: $WB_BIN is not there"; exit 77; }
 work=${WB_WORK:-$(mktemp -d /tmp/wb-regress.XXXXXX)}
 WB_STATE=$work/state
 WB_CGROUP=wb-regress-$$
@@ -22,9 +24,6 @@ passed=0 failed=0 skipped=0
 XDG_CONFIG_HOME=$work/config
 unset WORKBOX_CA
 export WB_PREFIX WB_BIN WB_STATE WB_CGROUP XDG_CONFIG_HOME
-
-[ "$(id -u)" = 0 ] || { echo "skip: needs root"; exit 77; }
-[ -x "$WB_BIN" ] || { echo "skip: $WB_BIN is not there"; exit 77; }
 
 # A state directory with the runtime and the minimal root file system; the
 # latter is copied from WB_ROOTFS when that is set (faster).
