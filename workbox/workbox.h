@@ -268,7 +268,7 @@ void	 client_query(char **path, const char *key, const char *value);
 
 struct req *req_new(const char *method, const char *path);
 void	 req_free(struct req *);	/* NULL is ignored */
-/* Hexadecimal digits that nobody else has. */
+/* Hexadecimal digits that nobody else has; ends the program without any. */
 void	 key_new(char ret[33]);
 void	 req_key(struct req *, const char *);	/* Idempotency-Key */
 void	 req_json(struct req *, json_t *);	/* takes the reference */

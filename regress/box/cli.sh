@@ -7,6 +7,8 @@ wb() { "$WB_BIN" sandbox "$@"; }
 json() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
 
 # ---- what is refused before anything is asked
+no "a host without random bytes" 125 unshare -m sh -c 'mount --bind /dev/null /dev/urandom; exec "$@"' sh "$WB_BIN" sandbox create --network none
+is "is told" "$out" "workbox sandbox create: /dev/urandom: expected random bytes"
 no "an unknown command" 125 "$WB_BIN" frobnicate
 like "is named" "$out" 'no command "frobnicate"'
 no "an unknown option" 125 "$WB_BIN" sandbox list --nope
