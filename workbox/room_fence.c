@@ -2,12 +2,14 @@
  * room_fence: the process that reads a stranger's archive.
  *
  * It is uid 0, since files are given to any uid that sandboxes have, and of
- * root's power it has what the tree needs.  Its root is empty.  The tree is a
+ * root's power it has what the tree needs.  It is pid 1 of a namespace, and
+ * nobody else is in it: no signal of its reaches another process.  Its root is empty.  The tree is a
  * mount of its own that lies nowhere, so that even `..' leads nowhere.
  *
  * Must never: hold a descriptor that leads to another file of the host.
  */
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,6 +20,7 @@
 #include <linux/filter.h>
 #include <linux/mount.h>
 #include <locale.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -75,10 +78,14 @@ clone_tree(int fd)
 static int
 place(int in, int out, int tree)
 {
+	auto_close int	null = -1;
 	int	hi[3], i;
 	int	fd[3] = { in, out, tree };
 	int	to[3] = { FD_IN, FD_OUT, FD_TREE };
 
+	if ((null = open("/dev/null", O_WRONLY | O_CLOEXEC)) == -1 ||
+	    dup2(null, FD_ERR) == -1)
+		return -1;
 	for (i = 0; i < 3; i++)
 		if ((hi[i] = fcntl(fd[i], F_DUPFD_CLOEXEC, 10)) == -1)
 			return -1;
@@ -86,6 +93,15 @@ place(int in, int out, int tree)
 		if (dup2(hi[i], to[i]) == -1)
 			return -1;
 	return 0;
+}
+
+/* The parent went before its end was asked for: nobody holds the other end. */
+static int
+abandoned(int out)
+{
+	struct pollfd	p = { .fd = out };
+
+	return poll(&p, 1, 0) == 1;
 }
 
 static __attribute__((noreturn)) void
@@ -107,6 +123,8 @@ room_run(int in, int out, int tree, const struct room_limits *most)
 	(void)signal(SIGINT, SIG_IGN);	/* the terminal's is for the parent, */
 	(void)signal(SIGHUP, SIG_IGN);	/* which ends this */
 	(void)signal(SIGQUIT, SIG_IGN);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || abandoned(out))
+		_exit(1);
 	if ((mnt = clone_tree(tree)) == -1 || place(in, out, mnt) == -1)
 		(void)snprintf(rep.why, sizeof rep.why, "the reader's "
 		    "process: %s", strerror(errno));

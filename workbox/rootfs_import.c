@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <sched.h>
 #include <sha256.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -200,7 +201,6 @@ disk_floor(const struct conf *c, int dir, uint64_t *ret)
 static int
 start_room(struct import *im, int root, const struct room_limits *most)
 {
-	pid_t	self = getpid();
 	int	data[2], told[2];
 
 	if (pipe2(data, O_CLOEXEC) == -1)
@@ -212,15 +212,21 @@ start_room(struct import *im, int root, const struct room_limits *most)
 		return EXIT_OURS;
 	}
 	im->told = told[0];
-	if ((im->pid = fork()) == 0) {
+	/* it is root by uid, and would be let signal all that are */
+	if (unshare(CLONE_NEWPID) == -1 || (im->pid = fork()) == -1) {
+		(void)fail_errno("start the reader");
+		fd_close(&data[0]);
+		fd_close(&told[1]);
+		return EXIT_OURS;
+	}
+	if (im->pid == 0) {
 		(void)close(data[1]);
 		(void)close(told[0]);
-		probe_mortal(self);
 		room_run(data[0], told[1], root, most);
 	}
 	fd_close(&data[0]);
 	fd_close(&told[1]);
-	if (im->pid == -1 || fcntl(im->out, F_SETFL, O_NONBLOCK) == -1)
+	if (fcntl(im->out, F_SETFL, O_NONBLOCK) == -1)
 		return fail_errno("start the reader");
 	return 0;
 }

@@ -258,6 +258,8 @@ like "and no new privileges" "$(grep NoNewPrivs "/proc/$room/status")" '1$'
 like "a filter" "$(grep '^Seccomp:' "/proc/$room/status")" '2$'
 is "an empty root" "$(ls -A "/proc/$room/root/")" ''
 is "that it cannot write" "$(awk '$5 == "/" {print substr($6, 1, 2)}' "/proc/$room/mountinfo")" ro
+like "no process but itself" "$(grep NSpid "/proc/$room/status")" '^NSpid:[[:space:]]+[0-9]+[[:space:]]+1$'
+is "no terminal" "$(readlink "/proc/$room/fd/2")" /dev/null
 is "no network" "$(readlink "/proc/$room/ns/net" | grep -c "$(readlink /proc/self/ns/net | tr -dc 0-9)")" 0
 is "two pipes" "$(readlink "/proc/$room/fd/0" "/proc/$room/fd/1" | grep -c '^pipe:')" 2
 is "and whatever else is open lies in the tree" "$(for f in $(ls "/proc/$room/fd" | grep -v '^[012]$'); do
