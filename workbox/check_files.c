@@ -3,7 +3,6 @@
  * users and their uids, the state directory, configuration and key.
  */
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +17,6 @@
 #include "host.h"
 #include "xmalloc.h"
 
-#define GIB	(UINT64_C(1) << 30)
 #define MIB	(UINT64_C(1) << 20)
 
 void
@@ -363,7 +361,7 @@ check_disk(const struct conf *c, struct finding *f)
 {
 	auto_free char	*path = xstrdup(look_path(c->state_dir));
 	struct statvfs	 st;
-	uint64_t	 left, floor = c->disk_floor;
+	uint64_t	 left, floor;
 	char		*slash;
 
 	while (stat_disk(path, &st) == -1) {
@@ -376,10 +374,7 @@ check_disk(const struct conf *c, struct finding *f)
 		slash[slash == path] = '\0';	/* at last "/" */
 	}
 	left = (uint64_t)st.f_bavail * st.f_frsize;
-	if (floor == 0)
-		floor = (uint64_t)st.f_blocks * st.f_frsize / 20;
-	if (c->disk_floor == 0 && floor < GIB)
-		floor = GIB;
+	floor = state_floor(c, &st);
 	finding_set(f, left < floor ? V_FAIL : left < 2 * floor ? V_WARN :
 	    V_OK, left < 2 * floor ? "free space, or set disk-floor" : "",
 	    "%" PRIu64 " MiB free at %s; creates are refused below %" PRIu64
@@ -408,12 +403,10 @@ check_rootfs(const struct conf *c, struct finding *f)
 	auto_close int	 dir = look_state(c, "rootfs");
 	char		 name[64];
 	struct stat	 st;
-	ssize_t		 n;
 
-	n = dir == -1 ? -1 : readlinkat(dir, "default", name, sizeof name - 1);
-	name[n > 0 ? n : 0] = '\0';
+	rootfs_default(dir, name);
 	/* privd takes nothing but a name there */
-	if (n <= 0 || *name == '.' || strchr(name, '/') != NULL || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
+	if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
 	    !S_ISDIR(st.st_mode))
 		finding_set(f, V_WARN, cure, "there is no default root file "
 		    "system in %s/rootfs", c->state_dir);
@@ -476,18 +469,6 @@ check_config(const struct conf *c, struct finding *f)
 		finding_set(f, V_OK, "", "only root can write %s", file);
 }
 
-/* As serve wants it. */
-static int
-key_ok(const char *s)
-{
-	size_t	n = strcspn(s, "\r\n \t"), i;
-
-	for (i = 0; i < n; i++)
-		if (s[i] <= 0x20 || s[i] >= 0x7f)
-			return 0;
-	return n >= 16 && n <= 255;
-}
-
 void
 check_token(const struct conf *c, struct finding *f)
 {
@@ -509,7 +490,7 @@ check_token(const struct conf *c, struct finding *f)
 		    file, strerror(errno));
 		return;
 	}
-	good = key_ok(key);
+	good = token_ok(key, token_trim(key, strlen(key)));
 	explicit_bzero(key, sizeof key);
 	if (st.st_uid != 0 || (st.st_mode & (S_IRWXG | S_IRWXO) & ~S_IRGRP) !=
 	    0)

@@ -396,18 +396,27 @@ ask(struct exec *x)
 	x->retry_at = 0;
 }
 
+struct req *
+out_ask(const char *box, const char *sid, uint64_t after, int to_end)
+{
+	struct req	*r;
+	char		*path, num[24];
+
+	(void)snprintf(num, sizeof num, "%llu", (unsigned long long)after);
+	path = client_path("/v1/sandboxes", box, "sessions", sid, "output",
+	    NULL);
+	client_query(&path, "after", num);
+	if (to_end)
+		client_query(&path, "follow", "1");
+	r = req_new("GET", path);
+	free(path);
+	return r;
+}
+
 static void
 follow(struct exec *x)
 {
-	char	*path, num[24];
-
-	(void)snprintf(num, sizeof num, "%llu", (unsigned long long)x->after);
-	path = client_path("/v1/sandboxes", x->box, "sessions", x->sid,
-	    "output", NULL);
-	client_query(&path, "after", num);
-	client_query(&path, "follow", "1");
-	x->out = req_new("GET", path);
-	free(path);
+	x->out = out_ask(x->box, x->sid, x->after, 1);
 	req_sink(x->out, on_output, x);
 	again_start(&x->away, x->out);
 	x->retry_at = 0;

@@ -6,6 +6,7 @@
 #define WORKBOX_HOST_H
 
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <sys/types.h>
 
 #include "conf.h"
@@ -76,6 +77,13 @@ int	tree_begin(int dirfd, char ret_name[24]);
 int	tree_take(int dirfd, const char *name);
 /* Removes builds that nobody holds: an interrupted one leaves nothing. */
 void	tree_sweep(int dirfd);
+/*
+ * Calls fn for what is in a directory until it is not 0; that, or -1 with
+ * errno.  fd is the directory's.
+ */
+#define TREE_DEPTH	256		/* of what is walked through */
+int	tree_each(int dirfd, const char *name, int (*fn)(int fd,
+	    const char *name, void *arg), void *arg);
 /* Removes name and all in it, never following a link.  0 or -1. */
 int	tree_remove(int dirfd, const char *name);
 /* Makes a directory, a file, a link; modes are exact.  0 or -1. */
@@ -97,6 +105,8 @@ int	state_safe(int fd);
 int	state_take(const char *dir, int *ret_fd);
 /* A part of the state directory.  A descriptor or -1. */
 int	state_dir(const struct conf *, const char *part);
+/* Bytes of a disk that stay free: below it no sandbox is made. */
+uint64_t state_floor(const struct conf *, const struct statvfs *);
 
 /* ---- rootfs.c ---------------------------------------------------------- */
 
@@ -105,6 +115,17 @@ int	state_dir(const struct conf *, const char *part);
  * interrupted builds and imports left in it is removed.  0, or fail()'s code.
  */
 int	rootfs_take(int state, int *ret_fd);
+/* The name of the default one in that directory, or "". */
+void	rootfs_default(int dir, char ret[64]);
+
+/* ---- serve.c ----------------------------------------------------------- */
+
+/* Takes what surrounds a key in a file off; its length. */
+size_t	token_trim(char *, size_t len);
+/* As serve takes it. */
+int	token_ok(const char *, size_t len);
+#define TOKEN_MIN	16
+#define TOKEN_MAX	255
 
 /* ---- runtime.c --------------------------------------------------------- */
 

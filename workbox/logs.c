@@ -227,17 +227,8 @@ log_bytes(const char *data, size_t n, void *arg)
 static struct req *
 logs_ask(struct logs *l)
 {
-	struct req	*r;
-	char		*path, num[24];
+	struct req	*r = out_ask(l->box, l->sid, l->after, l->follow);
 
-	(void)snprintf(num, sizeof num, "%llu", (unsigned long long)l->after);
-	path = client_path("/v1/sandboxes", l->box, "sessions", l->sid,
-	    "output", NULL);
-	client_query(&path, "after", num);
-	if (l->follow)
-		client_query(&path, "follow", "1");
-	r = req_new("GET", path);
-	free(path);
 	req_sink(r, log_bytes, l);
 	l->moved = 0;
 	return r;

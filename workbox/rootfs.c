@@ -109,13 +109,22 @@ is_there(int dir, const char *name)
 	    S_ISDIR(st.st_mode);
 }
 
-/* What the link points to, or "". */
-static void
-read_default(int dir, char ret[64])
+void
+rootfs_default(int dir, char ret[64])
 {
 	ssize_t	n = readlinkat(dir, DEFAULT, ret, 63);
 
 	ret[n > 0 ? n : 0] = '\0';
+}
+
+int
+rootfs_open_in(int root, const char *path, int flags)
+{
+	struct open_how	how = { .flags = (uint64_t)flags | O_CLOEXEC |
+	    ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK),
+	    .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
 static int
@@ -137,26 +146,27 @@ set_default(int dir, const char *name)
 }
 
 /* Whoever removed it was ended before it was known that nobody uses it. */
-static void
-put_back(int dir)
+static int
+back_one(int dir, const char *name, void *arg)
 {
-	const struct dirent	*e;
-	DIR			*d;
-	int			 lock;
+	auto_close int	lock = -1;
 
-	lock = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (lock == -1 || (d = fdopendir(lock)) == NULL)
-		return;
-	while ((e = readdir(d)) != NULL) {
-		if (strncmp(e->d_name, GONE, sizeof GONE - 1) != 0 ||
-		    (lock = tree_take(dir, e->d_name)) == -1)
-			continue;
-		if (renameat2(dir, e->d_name, dir, e->d_name + sizeof GONE -
-		    1, RENAME_NOREPLACE) == -1)
-			(void)fail_errno("put %s back", e->d_name);
-		fd_close(&lock);
-	}
-	(void)closedir(d);
+	(void)arg;
+	if (strncmp(name, GONE, sizeof GONE - 1) != 0 ||
+	    (lock = tree_take(dir, name)) == -1)
+		return 0;
+	if (renameat2(dir, name, dir, name + sizeof GONE - 1,
+	    RENAME_NOREPLACE) == -1)
+		(void)fail_errno("put %s back", name);
+	return 0;
+}
+
+/* What others left half done. */
+static void
+sweep(int dir)
+{
+	tree_sweep(dir);
+	(void)tree_each(dir, ".", back_one, NULL);	/* the next does */
 }
 
 int
@@ -170,8 +180,7 @@ rootfs_take(int state, int *ret_fd)
 	    O_CLOEXEC);
 	if (fd == -1 || fchmod(fd, 0700) == -1)
 		return fail_errno("rootfs of the state directory");
-	tree_sweep(fd);
-	put_back(fd);
+	sweep(fd);
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }
@@ -181,10 +190,8 @@ rootfs_open(const struct conf *c, int *ret_fd)
 {
 	*ret_fd = state_dir(c, "rootfs");
 	/* who may only look removes nothing */
-	if (*ret_fd != -1 && geteuid() == 0) {
-		tree_sweep(*ret_fd);
-		put_back(*ret_fd);
-	}
+	if (*ret_fd != -1 && geteuid() == 0)
+		sweep(*ret_fd);
 	return *ret_fd == -1 ? -1 : 0;
 }
 
@@ -260,7 +267,7 @@ finish(const struct making *m, const char *name, json_t *origin)
 	if (renameat2(m->build, "root", m->dir, name, RENAME_NOREPLACE) == -1)
 		return fail_errno("put %s into place", name);
 	(void)fsync(m->dir);	/* what is lost in a crash is made again */
-	read_default(m->dir, was);
+	rootfs_default(m->dir, was);
 	if (*was == '\0' && (rc = set_default(m->dir, name)) != 0)
 		return rc;
 	printf("root file system %s %s%s\n", name, json_object_get(origin,
@@ -324,8 +331,6 @@ rootfs_origin(int root)
 static void
 system_name(int dir, const char *name, char *ret, size_t size)
 {
-	struct open_how	how = { .flags = O_RDONLY | O_CLOEXEC,
-	    .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	auto_close int	root = -1, fd = -1;
 	char		text[4096], *p, *end;
 	ssize_t		n;
@@ -333,8 +338,8 @@ system_name(int dir, const char *name, char *ret, size_t size)
 	*ret = '\0';
 	root = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);
-	fd = root == -1 ? -1 : (int)syscall(SYS_openat2, root,
-	    "etc/os-release", &how, sizeof how);
+	fd = root == -1 ? -1 : rootfs_open_in(root, "etc/os-release",
+	    O_RDONLY);
 	if (fd == -1 || (n = read(fd, text, sizeof text - 1)) <= 0)
 		return;
 	text[n] = '\0';
@@ -353,7 +358,7 @@ rootfs_describe(int dir, const char *name)
 	struct stat	st;
 	char		sys[128], when[25], dflt[64];
 
-	read_default(dir, dflt);
+	rootfs_default(dir, dflt);
 	if (*name == '.' || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) ==
 	    -1 || !S_ISDIR(st.st_mode))
 		return NULL;
@@ -555,7 +560,7 @@ rm_main(const struct args *a)
 	if ((fd = tree_begin(dir, tmp)) == -1)
 		return fail_errno("remove %s", name);
 	if ((rc = hide(&c, dir, fd, name)) == 0) {
-		read_default(dir, was);
+		rootfs_default(dir, was);
 		if (strcmp(was, name) == 0 && unlinkat(dir, DEFAULT, 0) == 0)
 			note("there is no default any more: workbox rootfs "
 			    "default NAME%s sets one, and so does the next "

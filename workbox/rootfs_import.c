@@ -8,7 +8,6 @@
  * import, this process ends the other and removes what it made.
  */
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -188,11 +187,7 @@ disk_floor(const struct conf *c, int dir, uint64_t *ret)
 
 	if (fstatvfs(dir, &st) == -1)
 		return fail_errno("%s", c->state_dir);
-	*ret = c->disk_floor;
-	if (*ret == 0)
-		*ret = (uint64_t)st.f_blocks * st.f_frsize / 20;
-	if (c->disk_floor == 0 && *ret < GIB)
-		*ret = GIB;
+	*ret = state_floor(c, &st);
 	return 0;
 }
 

@@ -3,14 +3,11 @@
  * how large it is, who uses it, what it lacks.
  */
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,8 +26,6 @@ const struct cmd cmd_rootfs_inspect = {
 	.run = inspect_main
 };
 
-#define DEPTH_MAX	256
-
 /* What programs look for first. */
 static const char *const	wanted[] = {
 	"/bin/sh", "/etc/passwd", "/etc/group", "/etc/os-release",
@@ -43,16 +38,6 @@ static const struct { uint16_t elf; const char *name; } machines[] = {
 	{ EM_PPC64, "ppc64" }, { EM_S390, "s390x" },
 };
 
-/* As a program in a sandbox finds it. */
-static int
-open_in(int root, const char *path, uint64_t flags)
-{
-	struct open_how	how = { .flags = flags | O_CLOEXEC,
-	    .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
-}
-
 static json_t *
 lacks(int root)
 {
@@ -61,7 +46,7 @@ lacks(int root)
 	int	 fd;
 
 	for (i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-		if ((fd = open_in(root, wanted[i], O_PATH)) == -1)
+		if ((fd = rootfs_open_in(root, wanted[i], O_PATH)) == -1)
 			(void)json_array_append_new(j,
 			    json_string(wanted[i]));
 		fd_close(&fd);
@@ -73,7 +58,7 @@ lacks(int root)
 static const char *
 machine(int root)
 {
-	auto_close int	fd = open_in(root, "/bin/sh", O_RDONLY | O_NONBLOCK);
+	auto_close int	fd = rootfs_open_in(root, "/bin/sh", O_RDONLY);
 	Elf64_Ehdr	eh;
 	size_t		i;
 
@@ -87,17 +72,18 @@ machine(int root)
 	return "another";
 }
 
-struct sum { uint64_t entries, bytes; };
+struct sum {
+	uint64_t	entries, bytes;
+	int		depth;		/* of where it is just now */
+};
 
 /* Bytes of the disk; what has several names counts once in all. */
 static int
-add_up(int dirfd, const char *name, int depth, struct sum *s)
+add_up(int dirfd, const char *name, void *arg)
 {
-	auto_close int		 fd = -1;
-	const struct dirent	*e;
-	struct stat		 st;
-	DIR			*d;
-	int			 rc = 0;
+	struct sum	*s = arg;
+	struct stat	 st;
+	int		 rc;
 
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
 		return -1;
@@ -106,22 +92,13 @@ add_up(int dirfd, const char *name, int depth, struct sum *s)
 	    (uint64_t)st.st_nlink);
 	if (!S_ISDIR(st.st_mode))
 		return 0;
-	if (depth == DEPTH_MAX) {
+	if (s->depth == TREE_DEPTH) {
 		errno = ELOOP;
 		return -1;
 	}
-	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-	    O_CLOEXEC);
-	if (fd == -1 || (d = fdopendir(fd)) == NULL)
-		return -1;
-	while (rc == 0 && (errno = 0, e = readdir(d)) != NULL)
-		if (strcmp(e->d_name, ".") != 0 &&
-		    strcmp(e->d_name, "..") != 0)
-			rc = add_up(fd, e->d_name, depth + 1, s);
-	if (rc == 0 && errno != 0)
-		rc = -1;
-	(void)steal_fd(&fd);	/* closedir closes it */
-	(void)closedir(d);
+	s->depth++;
+	rc = tree_each(dirfd, name, add_up, s);
+	s->depth--;
 	return rc;
 }
 
@@ -142,7 +119,7 @@ rootfs_warn(const struct conf *c, const char *name)
 
 	if (dir == -1 || (root = open_root(dir, name)) == -1)
 		return;
-	sh = open_in(root, "/bin/sh", O_PATH);
+	sh = rootfs_open_in(root, "/bin/sh", O_PATH);
 	if (sh == -1)
 		note("there is no /bin/sh in it");
 	m = machine(root);
@@ -167,7 +144,7 @@ inspect_main(const struct args *a)
 		return rc;
 	path = xasprintf("%s/rootfs/%s", c.state_dir, name);
 	if ((root = open_root(dir, name)) == -1 ||
-	    add_up(dir, name, 0, &s) == -1)
+	    add_up(dir, name, &s) == -1)
 		return fail_errno("%s", path);
 	users = json_array();
 	if ((rc = rootfs_users(&c, name, users)) != 0)

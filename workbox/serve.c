@@ -47,8 +47,6 @@ const struct cmd cmd_serve = {
 	.run = serve_main
 };
 
-#define TOKEN_MIN	16
-#define TOKEN_MAX	255
 #define SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 /* ---- what the command line says beside the file ------------------------ */
@@ -196,10 +194,29 @@ warn_readable(const char *file)
 		    "chmod 600 %s", file, file);
 }
 
+size_t
+token_trim(char *s, size_t len)
+{
+	while (len > 0 && strchr("\r\n \t", s[len - 1]) != NULL)
+		s[--len] = '\0';
+	return len;
+}
+
+int
+token_ok(const char *s, size_t len)
+{
+	size_t	i;
+
+	for (i = 0; i < len; i++)
+		if (s[i] <= 0x20 || s[i] >= 0x7f)
+			return 0;
+	return len >= TOKEN_MIN && len <= TOKEN_MAX;
+}
+
 static int
 read_token(const struct args *a, int *ret_fd)
 {
-	const char	*file = args_get(a, "token-file"), *from, *env, *p;
+	const char	*file = args_get(a, "token-file"), *from, *env;
 	char		*token;
 	size_t		 len;
 	int		 rc;
@@ -215,12 +232,9 @@ read_token(const struct args *a, int *ret_fd)
 			return fail_errno(file != NULL ? "--token-file %s" :
 			    "key: WORKBOX_TOKEN is not set and %s", from);
 		warn_readable(from);
-		while (len > 0 && strchr("\r\n \t", token[len - 1]) != NULL)
-			token[--len] = '\0';
+		len = token_trim(token, len);
 	}
-	for (p = token; *p > 0x20 && *p < 0x7f; p++)
-		;
-	if (p != token + len || len < TOKEN_MIN || len > TOKEN_MAX)
+	if (!token_ok(token, len))
 		rc = fail("%s: expected a key of %d to %d printable "
 		    "characters, as from openssl rand -hex 24", from,
 		    TOKEN_MIN, TOKEN_MAX);

@@ -16,20 +16,20 @@ static int	kill_main(const struct args *);
 
 /* Of exec and run. */
 #define SPEC_OPTS							\
+	{ "name", "NAME", "name of the session", 0, 0 },		\
+	{ "env", "NAME=VALUE", "environment variable", 0, 1 },		\
+	{ "cwd", "DIR", "absolute directory in the sandbox; HOME if left " \
+	    "out", 0, 0 },						\
 	{ "user", "USER", "name or uid in the sandbox, or either with "	\
 	    ":group; its root if left out", 0, 0 },			\
 	{ "memory", "BYTES", "limit of the session's memory; K, M, G and " \
 	    "T may follow", 0, 0 },					\
 	{ "pids", "NUMBER", "limit of its processes", 0, 0 },		\
-	{ "label", "NAME=VALUE", "label of the session", 0, 1 }
+	{ "label", "NAME=VALUE", "label of the session", 0, 1 },	\
+	{ "timeout", "SECONDS", "kill the command after this time", 0, 0 }
 
 static const struct opt exec_opts[] = {
-	{ "name", "NAME", "name of the session", 0, 0 },
-	{ "env", "NAME=VALUE", "environment variable", 0, 1 },
-	{ "cwd", "DIR", "absolute directory in the sandbox; HOME if left out",
-	    0, 0 },
 	SPEC_OPTS,
-	{ "timeout", "SECONDS", "kill the command after this time", 0, 0 },
 	{ "no-stdin", NULL, "do not pass standard input on", 'n', 0 },
 	{ NULL, NULL, NULL, 0, 0 }
 };
@@ -45,12 +45,7 @@ const struct cmd cmd_sandbox_exec = {
 };
 
 static const struct opt run_opts[] = {
-	{ "name", "NAME", "name of the session", 0, 0 },
-	{ "env", "NAME=VALUE", "environment variable", 0, 1 },
-	{ "cwd", "DIR", "absolute directory in the sandbox; HOME if left out",
-	    0, 0 },
 	SPEC_OPTS,
-	{ "timeout", "SECONDS", "kill the command after this time", 0, 0 },
 	{ "follow", NULL, "print its output instead, until it ends, and exit "
 	    "with its code", 'f', 0 },
 	{ NULL, NULL, NULL, 0, 0 }

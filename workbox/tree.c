@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <dirent.h>
 #include <elf.h>
@@ -23,7 +24,7 @@
 #include "xmalloc.h"
 
 #define BUILD		".build-"
-#define DEPTH_MAX	256
+#define GIB		(UINT64_C(1) << 30)
 
 /* Until the lock is held, somebody who sweeps may take the directory away. */
 int
@@ -67,41 +68,55 @@ tree_begin(int dirfd, char ret_name[24])
 	return -1;
 }
 
-static int
-remove_in(int dirfd, const char *name, int depth)
+int
+tree_each(int dirfd, const char *name,
+    int (*fn)(int fd, const char *name, void *arg), void *arg)
 {
-	auto_close int		 fd = -1;
 	const struct dirent	*e;
 	DIR			*d;
-	int			 rc = 0;
+	int			 fd, rc = 0;
+
+	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	if ((d = fdopendir(fd)) == NULL) {
+		fd_close(&fd);
+		return -1;
+	}
+	while (rc == 0 && (errno = 0, e = readdir(d)) != NULL)
+		if (strcmp(e->d_name, ".") != 0 &&
+		    strcmp(e->d_name, "..") != 0)
+			rc = fn(fd, e->d_name, arg);
+	if (rc == 0 && errno != 0)
+		rc = -1;
+	(void)closedir(d);	/* read only */
+	return rc;
+}
+
+static int
+remove_in(int dirfd, const char *name, void *arg)
+{
+	int	depth = *(const int *)arg + 1;
 
 	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -1;
-	if (depth == DEPTH_MAX) {
+	if (depth > TREE_DEPTH) {
 		errno = ELOOP;
 		return -1;
 	}
-	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-	    O_CLOEXEC);
-	if (fd == -1 || (d = fdopendir(fd)) == NULL)
-		return -1;
-	while (rc == 0 && (errno = 0, e = readdir(d)) != NULL)
-		if (strcmp(e->d_name, ".") != 0 &&
-		    strcmp(e->d_name, "..") != 0)
-			rc = remove_in(fd, e->d_name, depth + 1);
-	if (rc == 0 && errno != 0)
-		rc = -1;
-	(void)steal_fd(&fd);	/* closedir closes it */
-	(void)closedir(d);
-	return rc == 0 ? unlinkat(dirfd, name, AT_REMOVEDIR) : -1;
+	return tree_each(dirfd, name, remove_in, &depth) == -1 ? -1 :
+	    unlinkat(dirfd, name, AT_REMOVEDIR);
 }
 
 int
 tree_remove(int dirfd, const char *name)
 {
-	return remove_in(dirfd, name, 0);
+	int	depth = 0;
+
+	return remove_in(dirfd, name, &depth);
 }
 
 /* Whether a build of that name is nobody's; its lock is then held by fd. */
@@ -115,24 +130,21 @@ stale(int dirfd, const char *name, int *ret_fd)
 	return *ret_fd != -1 && flock(*ret_fd, LOCK_EX | LOCK_NB) == 0;
 }
 
+static int
+sweep_one(int dirfd, const char *name, void *arg)
+{
+	auto_close int	lock = -1;
+
+	(void)arg;
+	if (stale(dirfd, name, &lock) && tree_remove(dirfd, name) == -1)
+		(void)fail_errno("remove %s", name);
+	return 0;
+}
+
 void
 tree_sweep(int dirfd)
 {
-	const struct dirent	*e;
-	DIR			*d;
-	int			 fd, lock;
-
-	fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd == -1 || (d = fdopendir(fd)) == NULL)
-		return;
-	while ((e = readdir(d)) != NULL) {
-		lock = -1;
-		if (stale(dirfd, e->d_name, &lock) &&
-		    tree_remove(dirfd, e->d_name) == -1)
-			(void)fail_errno("remove %s", e->d_name);
-		fd_close(&lock);
-	}
-	(void)closedir(d);
+	(void)tree_each(dirfd, ".", sweep_one, NULL);	/* the next does */
 }
 
 int
@@ -270,4 +282,12 @@ state_dir(const struct conf *c, const char *part)
 		return -1;
 	return openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);
+}
+
+uint64_t
+state_floor(const struct conf *c, const struct statvfs *st)
+{
+	uint64_t	part = (uint64_t)st->f_blocks * st->f_frsize / 20;
+
+	return c->disk_floor != 0 ? c->disk_floor : part > GIB ? part : GIB;
 }

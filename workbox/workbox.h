@@ -380,6 +380,9 @@ struct out_line {
 };
 enum line_kind	 out_parse(const char *, size_t, struct out_line *ret);
 void		 out_free(struct out_line *);
+/* The output behind a chunk, until its end if to_end; not started. */
+struct req	*out_ask(const char *sandbox, const char *session,
+		    uint64_t after, int to_end);
 /* Tells of a gap on stderr; the last chunk that is gone. */
 uint64_t	 out_gap(const json_t *line);
 /* Tells that the command goes on, and how to see what follows a chunk. */

@@ -243,6 +243,8 @@ chmod 604 "$R/etc/workbox/token"
 seems token "others can read it" warning '/etc/workbox/token: others than root .* => chown root /etc/workbox/token && chmod 600 /etc/workbox/token'
 chown 201 "$R/etc/workbox/token"
 seems token "it is another's" warning '/etc/workbox/token: others than root .* => .*'
+echo '0123456789abcdef 0123456789abcdef' >"$R/etc/workbox/token"
+seems token "a blank in it, as serve refuses it" warning '/etc/workbox/token: expected a key of 16 to 255 .* => .*'
 : >"$R/etc/workbox/token"
 seems token "it is empty" warning '/etc/workbox/token: expected a key of 16 to 255 .* => \(umask 077; openssl rand -hex 24 >/etc/workbox/token\)'
 echo x >>"$R/var/lib/workbox/runtime/wb"

@@ -94,6 +94,16 @@ rm -rf "$S/rootfs/older"
 no "inspect of nothing" 125 rootfs inspect nothing
 is "is told" "$out" "workbox rootfs inspect: there is no root file system nothing"
 
+# a file that would make its reader wait is an archive's to have
+mkdir -p "$work/waits/etc" "$work/waits/bin"
+mkfifo "$work/waits/etc/os-release" "$work/waits/bin/sh"
+tar -C "$work/waits" -cf "$work/waits.tar" .
+ok "one with pipes in it" rootfs import waits "$work/waits.tar"
+ok "is listed at once" rootfs list
+like "without a system" "$out" '^waits +[0-9]'
+ok "and inspected" rootfs inspect waits
+rootfs rm waits
+
 # ---- a box from it
 ok "create" wb create --name b --network none --rootfs by-xz
 is "a command in it" "$(wb exec b -- cat /etc/os-release)" "$(cat "$M/etc/os-release")"
