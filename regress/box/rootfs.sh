@@ -100,7 +100,7 @@ mkfifo "$work/waits/etc/os-release" "$work/waits/bin/sh"
 tar -C "$work/waits" -cf "$work/waits.tar" .
 ok "one with pipes in it" rootfs import waits "$work/waits.tar"
 ok "is listed at once" rootfs list
-like "without a system" "$out" '^waits +[0-9]'
+like "without a system" "$out" '^waits +- +- +[0-9]'
 ok "and inspected" rootfs inspect waits
 rootfs rm waits
 
