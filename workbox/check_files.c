@@ -406,7 +406,8 @@ check_rootfs(const struct conf *c, struct finding *f)
 
 	rootfs_default(dir, name);
 	/* privd takes nothing but a name there */
-	if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
+	if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL ||
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
 	    !S_ISDIR(st.st_mode))
 		finding_set(f, V_WARN, cure, "there is no default root file "
 		    "system in %s/rootfs", c->state_dir);

@@ -2,8 +2,8 @@
  * room_fence: the process that reads a stranger's archive.
  *
  * It is uid 0, since files are given to any uid that sandboxes have, and of
- * root's power it has what the tree needs.  It is pid 1 of a namespace, and
- * nobody else is in it: no signal of its reaches another process.  Its root is empty.  The tree is a
+ * root's power it has what the tree needs.  It is alone in a pid namespace: no
+ * signal of its reaches another process.  Its root is empty.  The tree is a
  * mount of its own that lies nowhere, so that even `..' leads nowhere.
  *
  * Must never: hold a descriptor that leads to another file of the host.

@@ -58,8 +58,8 @@ multi_step(struct curl_waitfd *fds, unsigned int n, int ms)
 }
 
 static const struct req	cut = { 200, 0, 1, 0 }, ended = { 200, 1, 0, 0 };
-static const struct req	away = { 0, 0, 1, 1 };
-static const struct req	wrong = { 404, 0, 0, 0 }, untrusted = { 0, 0, 0, 0 };
+static const struct req	away = { 0, 0, 1, 1 }, wrong = { 404, 0, 0, 0 };
+static const struct req	untrusted = { 0, 0, 0, 0 };
 
 /* ---- how long ------------------------------------------------------------ */
 
