@@ -442,7 +442,7 @@ else
 	fault clock "nothing keeps it" warning 'nothing keeps it synchronised: .* => let chrony or systemd-timesyncd keep it' "$(inject clock_adjtime,adjtimex:error=EPERM "$WB_BIN" doctor --config "$conf")"
 
 	# ---- an interrupt in the middle of a check
-	timeout -k 5 90 strace -f -qq -o /dev/null -e trace=move_mount -e inject=move_mount:delay_enter=2000000 "$WB_BIN" doctor --config "$conf" >"$work/int" 2>&1 </dev/null &
+	timeout -k 5 90 strace -f -qq -o /dev/null -e trace=move_mount -e inject=move_mount:delay_enter=8000000 "$WB_BIN" doctor --config "$conf" >"$work/int" 2>&1 </dev/null &
 	t=$!
 	await sh -c "ls -A '$WB_STATE' | grep -q '^.build-'" && pass "a check is at work" || fail "no check at work"
 	for c in $(descendants $t); do
