@@ -280,6 +280,8 @@ main(void)
 	struct msg_daemon_ready	 ready = { .version = PACKAGE_VERSION };
 
 	log_init("apid", LOG_L_INFO, 0);
+	/* its answers have no check for NULL; http_check.c on what may fail */
+	json_set_alloc_funcs(xmalloc, free);
 	if ((env.conf = conf_read(CONF_FD)) == NULL)
 		fatal("read the configuration");
 	conf_log(env.conf, "apid");

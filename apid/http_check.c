@@ -615,6 +615,18 @@ fail_json(struct http_req *r, const json_error_t *e)
 	}
 }
 
+/* Jansson takes a text that finds no memory for a wrong one. */
+static int	no_memory;
+
+static void *
+try_malloc(size_t n)
+{
+	void	*p = malloc(n);
+
+	no_memory |= p == NULL;
+	return p;
+}
+
 int
 http_check_body(struct http_req *r)
 {
@@ -629,10 +641,18 @@ http_check_body(struct http_req *r)
 		    "Expected: a body of JSON.");
 		return -1;
 	}
+	/* of all that needs memory this alone can be refused: see apid.c */
+	no_memory = 0;
+	json_set_alloc_funcs(try_malloc, free);
 	r->json = json_loadb((const char *)r->body, r->body_len,
 	    JSON_REJECT_DUPLICATES, &e);
+	json_set_alloc_funcs(xmalloc, free);
 	if (r->json == NULL) {
-		fail_json(r, &e);
+		if (no_memory)
+			http_fail(r, CODE_BUSY, NULL,
+			    "There is no memory for this body.");
+		else
+			fail_json(r, &e);
 		return -1;
 	}
 	if (schema_check(schema_find(b->schema), r->json, &fault) == -1) {

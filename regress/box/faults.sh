@@ -202,12 +202,10 @@ for d in apid stored; do
 	await works
 	if [ "$(daemon $d)" = "$p" ]; then
 		limit "$p" --as=unlimited:
-		how="went on" may='^(200 0|400 bad-request|500 internal|503 [a-z-]+|507 disk-full)$'
+		how="went on" may='^(200 0|500 internal|503 [a-z-]+|507 disk-full)$'
 	else
-		how="was started anew" may='^(200 0|400 bad-request|500 internal|503 [a-z-]+|507 disk-full|000 )$'
+		how="was started anew" may='^(200 0|500 internal|503 [a-z-]+|507 disk-full|000 )$'
 	fi
-	# 400: apid takes a text that finds no room for no JSON
-	[ "$d" = apid ] || may=$(echo "$may" | sed 's/400 bad-request|//')
 	got=$(sort "$work"/answer.* | uniq -c | tr '\n' ',')
 	is "$d without memory $how; each of $i has an answer that says what came of it:$got" \
 	    "$(cat "$work"/answer.* | grep -Evc "$may"),$(cat "$work"/answer.* | wc -l)" "0,$i"

@@ -269,6 +269,7 @@ static const struct { const char *name; long nr, a, b, c; } forbidden[] = {
 	{ "mmap exec", SYS_mmap, 0, 4096, 7 },
 	{ "mprotect exec", SYS_mprotect, 0, 4096, 5 },
 	{ "kill netd's group", SYS_kill, 0, SIGTERM, 0 },
+	{ "tgkill", SYS_tgkill, 1, 1, 0 },
 	{ "prctl", SYS_prctl, 4, 1, 0 },
 	{ "init_module", SYS_init_module, 0, 0, 0 },
 	{ "ioctl TIOCSTI", SYS_ioctl, 2, 0x5412, 0 },
