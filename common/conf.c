@@ -43,7 +43,7 @@ conf_read(int fd)
 {
 	static struct conf	conf;
 	static uint8_t		buf[WIRE_MAX];
-	static struct wire_bin	items[256];
+	static struct wire_bin	items[512];
 	struct stat		st;
 	int			seals = fcntl(fd, F_GET_SEALS);
 

@@ -19,6 +19,7 @@
 #include <confuse.h>
 
 #include "host.h"
+#include "prefix.h"
 #include "xmalloc.h"
 
 
@@ -183,6 +184,25 @@ config_listen(const char *s, struct sockaddr_storage *ret)
 	return 0;
 }
 
+/* A word of sealing: the prefix as it is meant, to the last bit. */
+static const char *
+seal_expects(const char *name, const char *s)
+{
+	static char	 why[128];
+	struct prefix	 p;
+	const char	*never;
+
+	if (prefix_parse(s, &p) == -1)
+		return errno == EDOM ?
+		    "ADDRESS/BITS without bits of an address beyond BITS" :
+		    "ADDRESS or ADDRESS/BITS";
+	if (strcmp(name, "except") != 0 || (never = prefix_never(&p)) == NULL)
+		return NULL;
+	(void)snprintf(why, sizeof why, "a prefix that leaves %s sealed",
+	    never);
+	return why;
+}
+
 static const char *
 item_expects(const char *name, const char *s)
 {
@@ -192,6 +212,8 @@ item_expects(const char *name, const char *s)
 		return strcmp(s, "none") == 0 ||
 		    config_listen(s, &addr) == 0 ? NULL :
 		    "ADDRESS:PORT, [ADDRESS]:PORT or none";
+	if (one_of(name, "deny", "except"))
+		return seal_expects(name, s);
 	if (strcmp(name, "trusted-proxy") == 0)
 		return prefix_ok(s) ? NULL : "ADDRESS or ADDRESS/BITS";
 	return host_ok(s) ? NULL : "a host name";

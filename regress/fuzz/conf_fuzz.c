@@ -19,14 +19,14 @@ static void
 taken(const struct conf *c)
 {
 	static uint8_t		 buf[WIRE_MAX];
-	static struct wire_bin	 items[256];
+	static struct wire_bin	 items[512];
 	static struct conf	 was;
 	auto_close int		 fd = -1;
 	ssize_t			 n;
 
 	n = wire_encode(&wire_conf, c, buf, sizeof(buf));
 	must(n > 0);
-	must(wire_decode_into(&wire_conf, buf, (size_t)n, items, 256,
+	must(wire_decode_into(&wire_conf, buf, (size_t)n, items, 512,
 	    &was) == 0);
 	must((fd = conf_seal(&was)) != -1);
 	must((c = conf_read(fd)) != NULL);
