@@ -5,6 +5,13 @@
  *	chain FAMILY TABLE NAME TYPE HOOK PRIORITY POLICY
  *	rule FAMILY TABLE CHAIN
  *	expr NAME KEY=VALUE ...		(each expression of the rule above)
+ *	set FAMILY TABLE NAME FLAGS KEYTYPE KEYLEN
+ *	object FAMILY TABLE NAME TYPE
+ *	elements FAMILY TABLE SET COUNT HASH
+ *
+ * HASH is the SHA-256 of a set's elements in order: for each its length, 1
+ * if it is an interval's end, and its bytes.  The line of a set of the host's
+ * addresses is not in the text but has a hash of its own; see ruleset.c.
  *
  * Numbers are decimal, data is hexadecimal, what is absent is left out.  An
  * expression or attribute that this file does not know is written as
@@ -13,8 +20,11 @@
 #include <errno.h>
 #include <libnftnl/chain.h>
 #include <libnftnl/expr.h>
+#include <libnftnl/object.h>
 #include <libnftnl/rule.h>
+#include <libnftnl/set.h>
 #include <libnftnl/table.h>
+#include <linux/netfilter/nf_tables.h>
 #include <sha2.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,9 +39,10 @@
 struct canon {
 	char	*text;			/* owned */
 	size_t	 len, cap;
+	SHA2_CTX hosts;
 };
 
-enum kind { U8, U32, DATA, STR };
+enum kind { U8, U32, U64, DATA, STR };
 
 struct attr { uint16_t id; const char *key; enum kind kind; };
 
@@ -68,18 +79,57 @@ static const struct attr attr_reject[] = {
 	{ NFTNL_EXPR_REJECT_CODE, "code", U8 },
 	{ 0, NULL, U32 }
 };
+static const struct attr attr_bitwise[] = {
+	{ NFTNL_EXPR_BITWISE_SREG, "sreg", U32 },
+	{ NFTNL_EXPR_BITWISE_DREG, "dreg", U32 },
+	{ NFTNL_EXPR_BITWISE_OP, "op", U32 },
+	{ NFTNL_EXPR_BITWISE_LEN, "len", U32 },
+	{ NFTNL_EXPR_BITWISE_MASK, "mask", DATA },
+	{ NFTNL_EXPR_BITWISE_XOR, "xor", DATA },
+	{ NFTNL_EXPR_BITWISE_DATA, "data", DATA },
+	{ 0, NULL, U32 }
+};
+static const struct attr attr_lookup[] = {
+	{ NFTNL_EXPR_LOOKUP_SREG, "sreg", U32 },
+	{ NFTNL_EXPR_LOOKUP_DREG, "dreg", U32 },
+	{ NFTNL_EXPR_LOOKUP_SET, "set", STR },
+	{ NFTNL_EXPR_LOOKUP_FLAGS, "flags", U32 },
+	{ 0, NULL, U32 }
+};
+static const struct attr attr_limit[] = {
+	{ NFTNL_EXPR_LIMIT_RATE, "rate", U64 },
+	{ NFTNL_EXPR_LIMIT_UNIT, "unit", U64 },
+	{ NFTNL_EXPR_LIMIT_BURST, "burst", U32 },
+	{ NFTNL_EXPR_LIMIT_TYPE, "type", U32 },
+	{ NFTNL_EXPR_LIMIT_FLAGS, "flags", U32 },
+	{ 0, NULL, U32 }
+};
+static const struct attr attr_objref[] = {
+	{ NFTNL_EXPR_OBJREF_IMM_TYPE, "type", U32 },
+	{ NFTNL_EXPR_OBJREF_IMM_NAME, "name", STR },
+	{ NFTNL_EXPR_OBJREF_SET_SREG, "sreg", U32 },
+	{ NFTNL_EXPR_OBJREF_SET_NAME, "set", STR },
+	{ 0, NULL, U32 }
+};
 static const struct { const char *name; const struct attr *attr; } exprs[] = {
 	{ "meta", attr_meta },
 	{ "cmp", attr_cmp },
 	{ "payload", attr_payload },
 	{ "immediate", attr_immediate },
 	{ "reject", attr_reject },
+	{ "bitwise", attr_bitwise },
+	{ "lookup", attr_lookup },
+	{ "limit", attr_limit },
+	{ "objref", attr_objref },
 };
 
 struct canon *
 canon_new(void)
 {
-	return xcalloc(1, sizeof(struct canon));
+	struct canon	*c = xcalloc(1, sizeof(*c));
+
+	SHA256Init(&c->hosts);
+	return c;
 }
 
 static void	add(struct canon *, const char *, ...)
@@ -150,6 +200,10 @@ canon_attr(struct canon *c, const struct nftnl_expr *e, const struct attr *a)
 	case U32:
 		add(c, " %s=%u", a->key, nftnl_expr_get_u32(e, a->id));
 		return;
+	case U64:
+		add(c, " %s=%ju", a->key,
+		    (uintmax_t)nftnl_expr_get_u64(e, a->id));
+		return;
 	case STR:
 		add(c, " %s=%s", a->key, str(nftnl_expr_get_str(e, a->id)));
 		return;
@@ -196,6 +250,136 @@ canon_rule(struct canon *c, const struct nftnl_rule *r)
 	    canon_expr, c);
 }
 
+/* ---- sets ----------------------------------------------------------------- */
+
+void
+canon_set(struct canon *c, const struct nftnl_set *s)
+{
+	/* what a set of ours never has */
+	static const uint16_t	others[] = { NFTNL_SET_DATA_TYPE,
+		NFTNL_SET_OBJ_TYPE, NFTNL_SET_TIMEOUT, NFTNL_SET_GC_INTERVAL,
+		NFTNL_SET_DESC_CONCAT, NFTNL_SET_EXPR, NFTNL_SET_EXPRESSIONS };
+	size_t			i;
+
+	add(c, "set %u %s %s %u %u %u",
+	    nftnl_set_get_u32(s, NFTNL_SET_FAMILY),
+	    str(nftnl_set_get_str(s, NFTNL_SET_TABLE)),
+	    str(nftnl_set_get_str(s, NFTNL_SET_NAME)),
+	    nftnl_set_get_u32(s, NFTNL_SET_FLAGS),
+	    nftnl_set_get_u32(s, NFTNL_SET_KEY_TYPE),
+	    nftnl_set_get_u32(s, NFTNL_SET_KEY_LEN));
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (nftnl_set_is_set(s, others[i]))
+			add(c, " unknown=%u", others[i]);
+	add(c, "\n");
+}
+
+/* A counter has no properties; another type has some that are not looked at. */
+void
+canon_object(struct canon *c, const struct nftnl_obj *o)
+{
+	/* the library's getters are not const, but change nothing */
+	struct nftnl_obj	*w = (struct nftnl_obj *)(uintptr_t)o;
+	uint32_t		 type = nftnl_obj_get_u32(w, NFTNL_OBJ_TYPE);
+
+	add(c, "object %u %s %s %u%s\n",
+	    nftnl_obj_get_u32(w, NFTNL_OBJ_FAMILY),
+	    str(nftnl_obj_get_str(w, NFTNL_OBJ_TABLE)),
+	    str(nftnl_obj_get_str(w, NFTNL_OBJ_NAME)), type,
+	    type == NFT_OBJECT_COUNTER ? "" : " unknown");
+}
+
+struct elem { uint8_t len, end, key[16]; };
+
+struct elems {
+	struct elem	*v;		/* owned */
+	size_t		 n, cap;
+	int		 unknown;	/* one is no address */
+};
+
+static int
+elem_cmp(const void *a, const void *b)
+{
+	const struct elem	*x = a, *y = b;
+	int			 r = memcmp(x->key, y->key, sizeof(x->key));
+
+	return r != 0 ? r : y->end - x->end;
+}
+
+static int
+elem_take(struct nftnl_set_elem *e, void *arg)
+{
+	static const uint16_t	others[] = { NFTNL_SET_ELEM_VERDICT,
+		NFTNL_SET_ELEM_CHAIN, NFTNL_SET_ELEM_DATA,
+		NFTNL_SET_ELEM_TIMEOUT, NFTNL_SET_ELEM_USERDATA,
+		NFTNL_SET_ELEM_EXPR, NFTNL_SET_ELEM_OBJREF,
+		NFTNL_SET_ELEM_KEY_END, NFTNL_SET_ELEM_EXPRESSIONS };
+	struct elems		*l = arg;
+	struct elem		 x = { 0, 0, { 0 } };
+	const void		*key;
+	uint32_t		 flags, len = 0;
+	size_t			 i;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (nftnl_set_elem_is_set(e, others[i]))
+			l->unknown = 1;
+	/* the library does not look whether it is there */
+	flags = nftnl_set_elem_is_set(e, NFTNL_SET_ELEM_FLAGS) ?
+	    nftnl_set_elem_get_u32(e, NFTNL_SET_ELEM_FLAGS) : 0;
+	key = nftnl_set_elem_get(e, NFTNL_SET_ELEM_KEY, &len);
+	if (key == NULL || len > sizeof(x.key) ||
+	    (flags & ~(uint32_t)NFT_SET_ELEM_INTERVAL_END) != 0) {
+		l->unknown = 1;
+		return 0;
+	}
+	x.len = (uint8_t)len;
+	x.end = flags != 0;
+	memcpy(x.key, key, len);
+	if (l->n == l->cap) {
+		l->cap = l->cap * 2 + 64;
+		l->v = xreallocarray(l->v, l->cap, sizeof(*l->v));
+	}
+	l->v[l->n++] = x;
+	return 0;
+}
+
+static int
+is_host(const struct nftnl_set *s)
+{
+	const char	*name = str(nftnl_set_get_str(s, NFTNL_SET_NAME));
+
+	return strcmp(name, "host4") == 0 || strcmp(name, "host6") == 0;
+}
+
+void
+canon_elements(struct canon *c, const struct nftnl_set *s)
+{
+	struct elems	l = { .v = NULL };
+	SHA2_CTX	ctx;
+	size_t		was = c->len;
+	char		hash[NET_HASHLEN + 1];
+
+	/* not const either */
+	(void)nftnl_set_elem_foreach((struct nftnl_set *)(uintptr_t)s,
+	    elem_take, &l);
+	if (l.n > 1)
+		qsort(l.v, l.n, sizeof(*l.v), elem_cmp);
+	SHA256Init(&ctx);
+	SHA256Update(&ctx, (const uint8_t *)l.v, l.n * sizeof(*l.v));
+	(void)SHA256End(&ctx, hash);	/* fills hash, whose size is right */
+	add(c, "elements %u %s %s %zu %s%s\n",
+	    nftnl_set_get_u32(s, NFTNL_SET_FAMILY),
+	    str(nftnl_set_get_str(s, NFTNL_SET_TABLE)),
+	    str(nftnl_set_get_str(s, NFTNL_SET_NAME)), l.n, hash,
+	    l.unknown ? " unknown" : "");
+	free(l.v);
+	if (!is_host(s) || c->len == was)
+		return;
+	SHA256Update(&c->hosts, (const uint8_t *)c->text + was, c->len - was);
+	c->len = was;
+	c->text[was] = '\0';
+}
+
 const char *
 canon_text(const struct canon *c)
 {
@@ -203,13 +387,14 @@ canon_text(const struct canon *c)
 }
 
 void
-canon_done(struct canon *c, char ret[NET_HASHLEN + 1])
+canon_done(struct canon *c, struct ruleset_seen *ret)
 {
 	SHA2_CTX	ctx;
 
 	SHA256Init(&ctx);
 	SHA256Update(&ctx, (const uint8_t *)canon_text(c), c->len);
-	(void)SHA256End(&ctx, ret);	/* fills ret, whose size is right */
+	(void)SHA256End(&ctx, ret->hash);	/* the size is right */
+	(void)SHA256End(&c->hosts, ret->hosts);
 	free(c->text);
 	free(c);
 }

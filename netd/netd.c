@@ -11,12 +11,14 @@
  *	pool.c		prepared networks, questions to the maker
  *	netns.c		the maker: namespaces, sockets in them, sysctls
  *	link.c		lo, addresses, routes; births and deaths
- *	ruleset.c	what may pass, as netlink batches
- *	canon.c		what the kernel lists, as a hash
+ *	ruleset.c	what may pass; see there
+ *	sealed.c	what `egress' never reaches; span.c: intervals
+ *	hostaddr.c	the host's addresses; follow.c: into the networks
  *	nl.c		netlink
  *
  * netd's own network namespace is an empty one of U1: nothing of the host's
- * network can be reached from here.
+ * network can be reached from here.  Two sockets of the host's are left from
+ * before, by which its addresses are read.
  *
  * Must never: execute a program; read a byte that a box sent; open a file or
  * make a socket after its fence (the maker does, see there).
@@ -245,6 +247,12 @@ main(void)
 		log_warnx("no netfilter, as the configuration says");
 	(void)close(CONF_FD);		/* read and mapped by nobody else */
 	landlock = conf_landlock(conf);
+	if (sealed_init(&conf->deny, &conf->except) == -1)
+		fatal("deny and except of the configuration");
+	fds.news = fds.ask = -1;
+	/* here, for netns_start() leaves the host's network */
+	if (!absent && hostaddr_open(&fds.news, &fds.ask) == -1)
+		fatal("open sockets for the host's addresses");
 	fds.maker = netns_start(conf, landlock);
 	n = room(conf);
 	if ((fds.watch = link_watch()) == -1)

@@ -12,6 +12,7 @@
 
 #include "chan.h"
 #include "conf.h"
+#include "prefix.h"
 #include "ulid.h"
 
 #define NET_KMAX	65535	/* k: uids of U1 that name networks, from 1 */
@@ -21,6 +22,13 @@
 /* The addresses of a network `none'; workbox-network(7). */
 #define NONE_ADDR4	"198.19.255.100"
 #define NONE_ADDR6	"fd00::100"
+
+/* The name server of every kind of network. */
+#define EGRESS_DNS4	"198.19.255.3"
+
+/* Connections that a box may open in `egress', in each family. */
+#define EGRESS_SYN_RATE		200	/* a second */
+#define EGRESS_SYN_BURST	1000
 
 /* ---- nl.c: netlink ---------------------------------------------------- */
 
@@ -32,19 +40,25 @@
  * times, on any socket.
  */
 struct nl_batch {
-	uint8_t		 buf[NL_BATCH];
-	size_t		 len;
+	uint8_t		*buf;		/* own, or borrowed: nl_start_in() */
+	size_t		 size, len;
 	uint32_t	 acks;		/* acknowledgements to come */
 	uint32_t	 seq;		/* last number used */
 	int		 full;		/* a message did not fit */
+	uint8_t		 own[NL_BATCH];
 };
 
 struct nlmsghdr;
 
 void		 nl_start(struct nl_batch *);
+/* The same in a larger place, which must live as long. */
+void		 nl_start_in(struct nl_batch *, uint8_t *, size_t);
 /* Where the next message is to be built, NL_ROOM bytes; never NULL. */
 char		*nl_next(struct nl_batch *);
 #define NL_ROOM		1024
+/* The same with more room, at most NL_ROOM_MAX. */
+char		*nl_room(struct nl_batch *, size_t);
+#define NL_ROOM_MAX	32768
 /* Takes the message built there over; ack: the kernel is to answer it. */
 void		 nl_took(struct nl_batch *, const struct nlmsghdr *, int ack);
 /*
@@ -82,12 +96,79 @@ int		 link_deaths(int fd, void (*dead)(unsigned int k));
 /* After ENOBUFS: calls alive(k) for each that the kernel still knows. */
 int		 link_alive(int fd, void (*alive)(unsigned int k));
 
-/* ---- ruleset.c, canon.c ------------------------------------------------ */
+/* ---- span.c: intervals of addresses ------------------------------------- */
+
+struct span { uint8_t first[16], last[16]; };
+
+struct spans {
+	struct span	*v;		/* owned */
+	size_t		 len;		/* bytes of an address: 4, 16 */
+	size_t		 n, cap;
+};
+
+void		 spans_init(struct spans *, size_t len);
+void		 spans_free(struct spans *);		/* and empty again */
+void		 span_of(const struct prefix *, struct span *ret);
+/* At the end, in no order. */
+void		 spans_add(struct spans *, const struct prefix *);
+/* In order and disjoint: joins whatever overlaps or touches. */
+void		 spans_merge(struct spans *);
+/* The same of prefixes: leaves out what lies within another. */
+void		 spans_nest(struct spans *);
+/* Of what is in order and disjoint, here and below: takes a prefix out. */
+void		 spans_cut(struct spans *, const struct prefix *);
+/* Whether one interval holds all of it. */
+int		 spans_hold(const struct spans *, const struct prefix *);
+/* The intervals of a that b does not have just so. */
+void		 spans_less(const struct spans *a, const struct spans *b,
+		    struct spans *ret);
+void		 spans_copy(struct spans *to, const struct spans *from);
+/* The address behind; -1: that was the last, and a is the first again. */
+int		 addr_next(uint8_t *a, size_t len);
+
+/* ---- sealed.c: what `egress' never reaches -------------------------------- */
+
+/* In order and disjoint; no two touch. */
+extern struct sealed { struct spans v4, v6; } sealed;
+
+/* From sealed.def and the configuration.  -1: a word is not a prefix. */
+int		 sealed_init(const struct wire_list *deny,
+		    const struct wire_list *except);
+int		 sealed_holds(const struct prefix *);
+
+/* ---- hostaddr.c: addresses of the host -------------------------------------- */
+
+#define HOST_MAX	1024	/* beside those that are sealed anyway */
+
+/* In order and disjoint; v6 with the forms of v4. */
+struct hosts { struct spans v4, v6; };
+
+void		 hosts_init(struct hosts *);
+void		 hosts_free(struct hosts *);
+/* Sockets of the network namespace that the caller is in. */
+int		 hostaddr_open(int *ret_news, int *ret_ask);
+/* 1: the addresses may have changed; 0: they have not; -1: errno. */
+int		 hostaddr_news(int fd);
+/* All of them.  E2BIG: more than HOST_MAX; EINTR: they do not rest. */
+int		 hostaddr_ask(int fd, struct hosts *ret);
+/* One message of a dump.  1: it is an address of the host; 0: it is none. */
+int		 hostaddr_take(const struct nlmsghdr *, struct prefix *ret);
+/* Whether messages of a group may be news; size bytes, aligned. */
+int		 hostaddr_heard(const void *, size_t size);
+
+/* ---- ruleset.c ------------------------------------------------------------ */
 
 enum ruleset {
 	RULESET_SEALED,		/* drops everything */
 	RULESET_NONE,		/* network `none', open */
+	RULESET_EGRESS,		/* network `egress', open */
 	RULESET_N
+};
+
+/* Hexadecimal SHA-256 of what the kernel lists; see ruleset.c. */
+struct ruleset_seen {
+	char	 hash[NET_HASHLEN + 1];		/* or "absent" */
+	char	 hosts[NET_HASHLEN + 1];	/* the host's addresses */
 };
 
 /*
@@ -95,19 +176,57 @@ enum ruleset {
  * that there is no netfilter; the other calls then do nothing.
  */
 int		 ruleset_init(int absent);
+/*
+ * The host's addresses, which RULESET_EGRESS waits for; after sealed_init().
+ * 1: they are others than before, and each network of that ruleset wants
+ * ruleset_update(); 0: the same; -1 (EMSGSIZE): too many, as if lost.
+ */
+int		 ruleset_hosts(const struct spans *v4, const struct spans *v6);
+/* They are not known: RULESET_EGRESS fails with ENODATA from now on. */
+void		 ruleset_hosts_lost(void);
 /* Makes the tables anew, whatever was there before: one transaction. */
 int		 ruleset_make(int fd, enum ruleset);
-/* The same by exchanging the rules of tables that are there: cheaper. */
-int		 ruleset_switch(int fd, enum ruleset);
-/* The hash of what the kernel lists in that netns, or "absent". */
-int		 ruleset_read(int fd, char ret[NET_HASHLEN + 1]);
-/* The hash that belongs to it; static. */
+/* The same, cheaper, where tables of `from' are there. */
+int		 ruleset_switch(int fd, enum ruleset from, enum ruleset to);
+/* From the host's addresses before the last change to those now. */
+int		 ruleset_update(int fd);
+/* What the kernel lists in that netns. */
+int		 ruleset_read(int fd, struct ruleset_seen *ret);
+/* Whether that is it, the host's addresses included. */
+int		 ruleset_is(const struct ruleset_seen *, enum ruleset);
+/* The hash that belongs to it, without the host's addresses; static. */
 const char	*ruleset_hash(enum ruleset);
+
+/* ---- ruleset_rule.c, ruleset_set.c, ruleset_read.c -------------------------- */
+
+#define RS_TABLE	"workbox"
+#define RS_FAMILIES	2
+
+enum rs_chain { RS_IN, RS_FORWARD, RS_OUT, RS_PASS, RS_DENY, RS_NCHAINS };
+enum rs_set { RS_SEALED4, RS_HOST4, RS_SEALED6, RS_HOST6, RS_NSETS };
+
+extern const uint8_t	rs_families[RS_FAMILIES];
+const char	*rs_chain_name(enum rs_chain);
+
+/* Into a batch, into the text, or both: either may be NULL. */
+struct canon;
+void		 rs_rules(struct nl_batch *, struct canon *, enum ruleset);
+void		 rs_sets(struct nl_batch *, struct canon *);
+void		 rs_counters(struct nl_batch *, struct canon *);
+/* Of intervals in order: messages that add or delete; their text. */
+void		 rs_elements(struct nl_batch *, enum rs_set,
+		    const struct spans *, int add);
+void		 rs_elements_text(struct canon *, enum rs_set,
+		    const struct spans *);
+int		 ruleset_list(int fd, struct ruleset_seen *ret);
+
+/* ---- canon.c ---------------------------------------------------------------- */
 
 struct nftnl_table;
 struct nftnl_chain;
 struct nftnl_rule;
-struct canon;
+struct nftnl_set;
+struct nftnl_obj;
 
 /*
  * The canonical text of a ruleset: what matters, one line per object, in the
@@ -118,9 +237,13 @@ struct canon	*canon_new(void);		/* never NULL */
 void		 canon_table(struct canon *, const struct nftnl_table *);
 void		 canon_chain(struct canon *, const struct nftnl_chain *);
 void		 canon_rule(struct canon *, const struct nftnl_rule *);
+void		 canon_set(struct canon *, const struct nftnl_set *);
+void		 canon_object(struct canon *, const struct nftnl_obj *);
+/* Of a set; those of the host's addresses are the second hash's. */
+void		 canon_elements(struct canon *, const struct nftnl_set *);
 const char	*canon_text(const struct canon *);	/* borrowed */
 /* Frees it. */
-void		 canon_done(struct canon *, char ret[NET_HASHLEN + 1]);
+void		 canon_done(struct canon *, struct ruleset_seen *ret);
 
 /* ---- netns.c: the maker ------------------------------------------------- */
 
@@ -170,6 +293,8 @@ struct net {
 	LIST_ENTRY(net)		 hash;	/* by id; SEALED, OPEN, CUT */
 	TAILQ_ENTRY(net)	 pool;	/* POOLED */
 	enum net_state		 state;
+	enum ruleset		 kind;	/* what it has when OPEN */
+	int			 unsealed; /* CUT, but the kernel refused */
 	unsigned int		 k;
 	char			 id[ULID_LEN + 1];
 	int			 netns;	/* owned */
@@ -183,6 +308,7 @@ struct nets_fds {
 	int		 maker;		/* netns_start() */
 	int		 watch;		/* link_watch() */
 	int		 home;		/* NETLINK_ROUTE in netd's own netns */
+	int		 news, ask;	/* hostaddr_open(); not if absent */
 };
 
 extern struct nets {
@@ -202,7 +328,10 @@ struct net	*net_find(const char *id);
 struct net	*net_by_k(uint64_t k);
 /* Whoever's it is, in whatever state, or NULL. */
 struct net	*net_at(unsigned int k);
-/* MAKING, with this k, which is free (0: the next one; NULL: none left). */
+/*
+ * MAKING, with this k, which is free (0: the next one; NULL: none left); of
+ * kind RULESET_NONE.
+ */
 struct net	*net_new(unsigned int k);
 /* A box's from now on: SEALED, OPEN or CUT. */
 void		 net_own(struct net *, const char *id, enum net_state);
@@ -219,11 +348,31 @@ const char	*net_prepare(struct net *, struct netns_made *,
 		    int *ret_named);
 const char	*net_adopt(struct net *, struct netns_made *, enum ruleset,
 		    int *ret_named);
-/* Changes it and reads it back.  NULL, or the step that failed. */
-const char	*net_set(const struct net *, enum ruleset);
+/*
+ * Changes it to its kind's or to RULESET_SEALED and reads it back.  NULL, or
+ * the step that failed.
+ */
+const char	*net_set(struct net *, enum ruleset);
 /* Reads what the kernel has.  1: it is `which'; 0: it is not; -1: errno. */
 int		 net_whole(const struct net *, enum ruleset,
 		    char ret_hash[NET_HASHLEN + 1]);
+/*
+ * Networks of RULESET_EGRESS that are OPEN.  One that cannot be changed, or
+ * is not what it must be and cannot be made so, is sealed and CUT.
+ *
+ * update: the host's addresses have changed.  check: reads back at most n
+ * from k on; the k to go on with, or 0.  seal: nobody knows the addresses.
+ */
+void		 nets_update_egress(void);
+unsigned int	 nets_check_egress(unsigned int k, unsigned int n);
+void		 nets_seal_egress(const char *why);
+/* What the kernel refused to seal, once more; whether any is left. */
+int		 nets_seal_again(void);
+
+/* ---- follow.c: the host's addresses into the networks ------------------------- */
+
+/* Reads them and follows them from now on. */
+void		 follow_init(struct event_base *, int news, int ask);
 
 /* ---- pool.c: asking the maker ---------------------------------------------- */
 

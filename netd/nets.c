@@ -115,6 +115,7 @@ net_new(unsigned int k)
 		return NULL;
 	n = xcalloc(1, sizeof(*n));
 	n->state = MAKING;
+	n->kind = RULESET_NONE;
 	n->k = k;
 	n->netns = n->ctl = -1;
 	by_k[k] = n;
@@ -190,13 +191,17 @@ int
 net_whole(const struct net *n, enum ruleset which,
     char ret_hash[NET_HASHLEN + 1])
 {
-	int	alone, up;
+	struct ruleset_seen	seen;
+	int			alone, up;
 
-	if (ruleset_read(n->ctl, ret_hash) == -1)
+	if (ruleset_read(n->ctl, &seen) == -1)
 		return -1;
-	if (strcmp(ret_hash, ruleset_hash(which)) != 0) {
-		log_warnx("network %u: ruleset is %s, not %s", n->k, ret_hash,
-		    ruleset_hash(which));
+	memcpy(ret_hash, seen.hash, sizeof(seen.hash));
+	if (!ruleset_is(&seen, which)) {
+		log_warnx("network %u: ruleset is %s, not %s%s", n->k,
+		    seen.hash, ruleset_hash(which),
+		    strcmp(seen.hash, ruleset_hash(which)) == 0 ?
+		    ", for its addresses of the host are others" : "");
 		return 0;
 	}
 	if (!nets.absent)
@@ -232,7 +237,7 @@ net_change(const struct net *n, enum ruleset which, int anew)
 	else if (anew)
 		r = ruleset_make(n->ctl, which);
 	else
-		r = ruleset_switch(n->ctl, which);
+		r = ruleset_switch(n->ctl, n->kind, which);
 	return r == -1 ? net_fail("set ruleset") : net_verify(n, which);
 }
 
@@ -241,15 +246,17 @@ net_change(const struct net *n, enum ruleset which, int anew)
  * change that fails is made anew; a network that cannot be opened is sealed.
  */
 const char *
-net_set(const struct net *n, enum ruleset which)
+net_set(struct net *n, enum ruleset which)
 {
-	const char	*step;
+	const char	*step = NULL;
 
-	if (net_change(n, which, 0) == NULL)
-		return NULL;
-	log_info("network %u: made anew", n->k);
-	if ((step = net_change(n, which, 1)) != NULL &&
-	    which != RULESET_SEALED)
+	if (net_change(n, which, 0) != NULL) {
+		log_info("network %u: made anew", n->k);
+		step = net_change(n, which, 1);
+	}
+	if (step == NULL)
+		n->unsealed = 0;
+	else if (which != RULESET_SEALED)
 		(void)net_change(n, RULESET_SEALED, 1);	/* the step is told */
 	return step;
 }
@@ -310,6 +317,88 @@ net_adopt(struct net *n, struct netns_made *m, enum ruleset which,
 		return NULL;
 	log_info("network %u: made anew", n->k);
 	return net_change(n, which, 1);
+}
+
+/* ---- the host's addresses ------------------------------------------------------ */
+
+static void
+net_seal(struct net *n, const char *why)
+{
+	log_warnx("network %u: sealed: %s", n->k, why);
+	net_move(n, CUT);
+	/* privd and apid learn from NET_STATUS that it is cut, or not whole */
+	n->unsealed = net_change(n, RULESET_SEALED, 1) != NULL;
+	if (n->unsealed)
+		log_errorx("network %u: cannot be sealed", n->k);
+}
+
+static void
+net_anew(struct net *n)
+{
+	const char	*step;
+
+	log_info("network %u: made anew", n->k);
+	if ((step = net_change(n, n->kind, 1)) != NULL)
+		net_seal(n, step);
+}
+
+/* k of the next open network of `egress' from k on, or 0. */
+static unsigned int
+next_egress(unsigned int k)
+{
+	for (; k <= NET_KMAX; k++)
+		if (by_k[k] != NULL && by_k[k]->state == OPEN &&
+		    by_k[k]->kind == RULESET_EGRESS)
+			return k;
+	return 0;
+}
+
+void
+nets_update_egress(void)
+{
+	unsigned int	k;
+
+	for (k = 1; (k = next_egress(k)) != 0; k++) {
+		if (ruleset_update(by_k[k]->ctl) == 0)
+			continue;
+		(void)net_fail("update the host's addresses");
+		net_anew(by_k[k]);
+	}
+}
+
+unsigned int
+nets_check_egress(unsigned int k, unsigned int n)
+{
+	for (; (k = next_egress(k)) != 0 && n > 0; k++, n--)
+		if (net_verify(by_k[k], RULESET_EGRESS) != NULL)
+			net_anew(by_k[k]);
+	return k;
+}
+
+void
+nets_seal_egress(const char *why)
+{
+	unsigned int	k;
+
+	for (k = 1; (k = next_egress(k)) != 0; k++)
+		net_seal(by_k[k], why);
+}
+
+int
+nets_seal_again(void)
+{
+	unsigned int	k;
+	int		left = 0;
+
+	for (k = 1; k <= NET_KMAX; k++) {
+		if (by_k[k] == NULL || by_k[k]->state != CUT ||
+		    !by_k[k]->unsealed)
+			continue;
+		by_k[k]->unsealed = net_change(by_k[k], RULESET_SEALED, 1) !=
+		    NULL;
+		left |= by_k[k]->unsealed;
+	}
+	return left;
 }
 
 /* ---- deaths ----------------------------------------------------------------- */
@@ -376,6 +465,8 @@ nets_init(struct event_base *base, const struct nets_fds *fds, int absent,
 	if (getrandom(&r, sizeof(r), 0) != sizeof(r))
 		fatal("getrandom");
 	next_k = r == 0 ? 1 : r;
+	if (!absent)
+		follow_init(base, fds->news, fds->ask);
 	ev = event_new(base, fds->watch, EV_READ | EV_PERSIST, on_watch, NULL);
 	if (ev == NULL || event_add(ev, NULL) == -1)
 		fatalx("event_add");

@@ -18,23 +18,37 @@
 static uint8_t	nl_in[32768] __attribute__((aligned(8)));
 
 void
-nl_start(struct nl_batch *b)
+nl_start_in(struct nl_batch *b, uint8_t *buf, size_t size)
 {
+	b->buf = buf;
+	b->size = size;
 	b->len = 0;
 	b->acks = b->seq = 0;
 	b->full = 0;
 }
 
-char *
-nl_next(struct nl_batch *b)
+void
+nl_start(struct nl_batch *b)
 {
-	static char	spill[NL_ROOM] __attribute__((aligned(8)));
+	nl_start_in(b, b->own, sizeof(b->own));
+}
 
-	if (sizeof(b->buf) - b->len < NL_ROOM) {
+char *
+nl_room(struct nl_batch *b, size_t room)
+{
+	static char	spill[NL_ROOM_MAX] __attribute__((aligned(8)));
+
+	if (room > b->size - b->len) {
 		b->full = 1;
 		return spill;
 	}
 	return (char *)b->buf + b->len;
+}
+
+char *
+nl_next(struct nl_batch *b)
+{
+	return nl_room(b, NL_ROOM);
 }
 
 void

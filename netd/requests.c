@@ -50,7 +50,7 @@ netd_on_net_make(struct chan *c, const struct msg *m)
 /* Answers NET_OPEN and NET_CUT after the change, or with what failed. */
 static const char *
 set_state(struct chan *c, const struct msg *m, uint64_t k,
-    enum ruleset which, enum net_state to)
+    enum net_state to, struct net **ret)
 {
 	struct net	*n = net_by_k(k);
 	const char	*step;
@@ -60,13 +60,15 @@ set_state(struct chan *c, const struct msg *m, uint64_t k,
 		    "network %u is nobody's", (unsigned int)k));
 		return "";
 	}
-	if ((step = net_set(n, which)) != NULL) {
+	step = net_set(n, to == OPEN ? n->kind : RULESET_SEALED);
+	if (step != NULL) {
 		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
 		    "network %u: %s", n->k, step));
 		return step;
 	}
 	net_move(n, to);
 	pool_stir(1);
+	*ret = n;
 	return NULL;
 }
 
@@ -74,10 +76,11 @@ void
 netd_on_net_open(struct chan *c, const struct msg *m)
 {
 	struct msg_net_opened	o = { .k = m->body.net_open.k };
+	struct net		*n;
 
-	if (set_state(c, m, o.k, RULESET_NONE, OPEN) != NULL)
+	if (set_state(c, m, o.k, OPEN, &n) != NULL)
 		return;
-	(void)str_copy(o.ruleset, ruleset_hash(RULESET_NONE),
+	(void)str_copy(o.ruleset, ruleset_hash(n->kind),
 	    sizeof(o.ruleset));
 	netd_sent(c, chan_send(c, MSG_NET_OPENED, m->rid, &o, -1));
 }
@@ -85,7 +88,9 @@ netd_on_net_open(struct chan *c, const struct msg *m)
 void
 netd_on_net_cut(struct chan *c, const struct msg *m)
 {
-	if (set_state(c, m, m->body.net_cut.k, RULESET_SEALED, CUT) == NULL)
+	struct net	*n;
+
+	if (set_state(c, m, m->body.net_cut.k, CUT, &n) == NULL)
 		netd_sent(c, chan_ok(c, m->rid));
 }
 
@@ -122,7 +127,7 @@ netd_on_net_status(struct chan *c, const struct msg *m)
 		    "the box has no network"));
 		return;
 	}
-	r = net_whole(n, n->state == OPEN ? RULESET_NONE : RULESET_SEALED,
+	r = net_whole(n, n->state == OPEN ? n->kind : RULESET_SEALED,
 	    s.ruleset);
 	if (r == -1) {
 		log_warn("network %u: read ruleset", n->k);

@@ -1,300 +1,222 @@
 /*
- * ruleset.c: what may pass in a network namespace, and what the kernel says
- * of it.
+ * ruleset.c: what may pass in a network namespace.
+ *
+ *	ruleset.c	tables and chains; batches; the host's addresses
+ *	ruleset_rule.c	rules
+ *	ruleset_set.c	sets, elements, counters
+ *	ruleset_read.c	what the kernel lists
+ *	canon.c		its text, and the hashes
  *
  * Every ruleset is one table `workbox' per family (ip, ip6; never inet,
  * which some kernels lack) with three base chains that drop what no rule
- * takes.  Sealed, a chain has no rule; open, it has those of the table
- * below.  All of it is compiled once, when netd starts: to netlink batches
- * that are sent unchanged, and to the hash that the kernel's own listing
- * must then have.
+ * takes.  Sealed, a chain has no rule; open, it has those of its ruleset.
+ * `egress' has two more chains, sets and counters.  All of it is compiled
+ * once, when netd starts: to netlink batches that are sent unchanged, and to
+ * the hash that the kernel's own listing must then have.
+ *
+ * The host's addresses are in two sets of `egress' that change while boxes
+ * run.  A change is one batch for all networks that were whole before:
+ * ruleset_update().  What is an address of the host before and after is not
+ * touched by it, so there is no moment in which it could be reached.  One
+ * prefix that swallows others, or leaves them, is the exception: the sets
+ * hold no address twice, so what lay there goes in the same transaction in
+ * which the other comes; the kernel makes both seen at once.
+ *
+ * The proof.  A box's proof names the hash of its ruleset, and its health is
+ * that the kernel still has what the proof named.  If that hash held the
+ * host's addresses, each box would differ from its proof as soon as the host
+ * gets another one, as it must; and two boxes could not be compared.  So
+ * there are two: `hash' is of all but the elements of host4 and host6, and
+ * the same for all boxes of a kind and state; `hosts' is of these elements,
+ * and is computed anew at each change.  A network is whole when the kernel's
+ * listing has both, so that no address of the host may be missing from any.
  *
  * Must never: leave a moment in which more passes than before or after a
  * change (each is one transaction); trust that a change took place without
  * reading it back.
  */
-#include <sys/socket.h>
-
-#include <arpa/inet.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <libnftnl/chain.h>
 #include <libnftnl/common.h>
-#include <libnftnl/expr.h>
 #include <libnftnl/rule.h>
 #include <libnftnl/table.h>
-#include <linux/icmp.h>
-#include <linux/icmpv6.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "netd.h"
 
-#define TABLE	"workbox"
-#define LO	1
-
-enum chain { IN, FORWARD, OUT, NCHAINS };
-
-static const struct { const char *name; uint32_t hook; } chains[NCHAINS] = {
-	[IN] = { "input", NF_INET_LOCAL_IN },
-	[FORWARD] = { "forward", NF_INET_FORWARD },
-	[OUT] = { "output", NF_INET_LOCAL_OUT },
+static const struct { const char *name; int hook; } chains[RS_NCHAINS] = {
+	[RS_IN] = { "input", NF_INET_LOCAL_IN },
+	[RS_FORWARD] = { "forward", NF_INET_FORWARD },
+	[RS_OUT] = { "output", NF_INET_LOCAL_OUT },
+	[RS_PASS] = { "pass", -1 },	/* these two: egress alone */
+	[RS_DENY] = { "deny", -1 },
 };
 
-static const uint8_t	families[] = { NFPROTO_IPV4, NFPROTO_IPV6 };
-
-enum match { M_ALL, M_FROM_LO, M_TO, M_TCP };
-enum act { ACCEPT, RESET, REJECT };
-
-struct spec {
-	uint8_t		 family;
-	enum chain	 chain;
-	enum match	 match;
-	const char	*to;		/* M_TO: an address */
-	uint32_t	 bits;		/* its prefix, whole bytes */
-	enum act	 act;
-};
+const uint8_t	rs_families[RS_FAMILIES] = { NFPROTO_IPV4, NFPROTO_IPV6 };
 
 /*
- * `none', open.  What is the box's own passes; the answers of the last two
- * rules of a family go to the box's own address, so they pass too.  Reset is
- * what makes a connect fail at once in both families.
+ * Enough for HOST_MAX addresses of IPv4, each with its forms in IPv6; and
+ * still less than a netlink socket sends at once (net.core.wmem_default is
+ * 212,992).  A host with less than that default has room for fewer.
  */
-static const struct spec none[] = {
-	{ NFPROTO_IPV4, IN, M_FROM_LO, NULL, 0, ACCEPT },
-	{ NFPROTO_IPV4, OUT, M_TO, "127.0.0.0", 8, ACCEPT },
-	{ NFPROTO_IPV4, OUT, M_TO, NONE_ADDR4, 32, ACCEPT },
-	{ NFPROTO_IPV4, OUT, M_TCP, NULL, 0, RESET },
-	{ NFPROTO_IPV4, OUT, M_ALL, NULL, 0, REJECT },
-	{ NFPROTO_IPV6, IN, M_FROM_LO, NULL, 0, ACCEPT },
-	{ NFPROTO_IPV6, OUT, M_TO, "::1", 128, ACCEPT },
-	{ NFPROTO_IPV6, OUT, M_TO, NONE_ADDR6, 128, ACCEPT },
-	{ NFPROTO_IPV6, OUT, M_TCP, NULL, 0, RESET },
-	{ NFPROTO_IPV6, OUT, M_ALL, NULL, 0, REJECT },
-};
+#define BATCH_HOST	(208 * 1024)
 
-static const struct { const struct spec *spec; size_t n; } specs[RULESET_N] = {
-	[RULESET_SEALED] = { NULL, 0 },
-	[RULESET_NONE] = { none, sizeof(none) / sizeof(none[0]) },
-};
+static struct {
+	struct nl_batch		make[RULESET_N], change[RULESET_N], update;
+	struct ruleset_seen	want[RULESET_N];
+	struct spans		host4, host6;	/* in make[RULESET_EGRESS] */
+	int			known;		/* whether they are */
+	int			absent;
+} rs;
 
-struct compiled {
-	struct nl_batch	 make, change;
-	char		 hash[NET_HASHLEN + 1];
-};
+static uint8_t	make_host[BATCH_HOST] __attribute__((aligned(8)));
+static uint8_t	update_host[BATCH_HOST] __attribute__((aligned(8)));
 
-static struct compiled	rulesets[RULESET_N];
-static int		rulesets_absent;
-
-/* ---- objects ------------------------------------------------------------ */
-
-static struct nftnl_expr *
-expr_new(struct nftnl_rule *r, const char *name)
+const char *
+rs_chain_name(enum rs_chain c)
 {
-	struct nftnl_expr	*e = nftnl_expr_alloc(name);
-
-	if (e == NULL)
-		abort();	/* memory, at start; or a name of our own */
-	nftnl_rule_add_expr(r, e);
-	return e;
+	return chains[c].name;
 }
+
+/* ---- tables and chains ---------------------------------------------------- */
 
 static void
-expr_cmp(struct nftnl_rule *r, const void *data, uint32_t len)
-{
-	struct nftnl_expr	*e = expr_new(r, "cmp");
-
-	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_OP, NFT_CMP_EQ);
-	nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA, data, len);
-}
-
-static void
-expr_meta(struct nftnl_rule *r, uint32_t key, const void *data, uint32_t len)
-{
-	struct nftnl_expr	*e = expr_new(r, "meta");
-
-	nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, key);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_META_DREG, NFT_REG_1);
-	expr_cmp(r, data, len);
-}
-
-static void
-expr_to(struct nftnl_rule *r, const struct spec *s)
-{
-	struct nftnl_expr	*e = expr_new(r, "payload");
-	int			 v4 = s->family == NFPROTO_IPV4;
-	uint8_t			 addr[16];
-
-	if (inet_pton(v4 ? AF_INET : AF_INET6, s->to, addr) != 1)
-		abort();		/* a text of our own */
-	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_BASE,
-	    NFT_PAYLOAD_NETWORK_HEADER);
-	/* daddr: RFC 791 3.1, RFC 8200 3 */
-	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_OFFSET, v4 ? 16 : 24);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, s->bits / 8);
-	expr_cmp(r, addr, s->bits / 8);
-}
-
-static void
-rule_match(struct nftnl_rule *r, const struct spec *s)
-{
-	uint32_t	lo = LO;
-	uint8_t		tcp = IPPROTO_TCP;
-
-	switch (s->match) {
-	case M_ALL:
-		return;
-	case M_FROM_LO:
-		expr_meta(r, NFT_META_IIF, &lo, sizeof(lo));
-		return;
-	case M_TO:
-		expr_to(r, s);
-		return;
-	case M_TCP:
-		expr_meta(r, NFT_META_L4PROTO, &tcp, sizeof(tcp));
-		return;
-	}
-}
-
-static void
-rule_act(struct nftnl_rule *r, const struct spec *s)
-{
-	struct nftnl_expr	*e;
-
-	switch (s->act) {
-	case ACCEPT:
-		e = expr_new(r, "immediate");
-		nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
-		nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_VERDICT, NF_ACCEPT);
-		return;
-	case RESET:
-		e = expr_new(r, "reject");
-		nftnl_expr_set_u32(e, NFTNL_EXPR_REJECT_TYPE,
-		    NFT_REJECT_TCP_RST);
-		return;
-	case REJECT:
-		e = expr_new(r, "reject");
-		nftnl_expr_set_u32(e, NFTNL_EXPR_REJECT_TYPE,
-		    NFT_REJECT_ICMP_UNREACH);
-		nftnl_expr_set_u8(e, NFTNL_EXPR_REJECT_CODE,
-		    s->family == NFPROTO_IPV4 ? ICMP_PKT_FILTERED :
-		    ICMPV6_ADM_PROHIBITED);
-		return;
-	}
-}
-
-static struct nftnl_rule *
-rule_new(const struct spec *s)
-{
-	struct nftnl_rule	*r = nftnl_rule_alloc();
-
-	if (r == NULL)
-		abort();		/* memory, at start */
-	nftnl_rule_set_u32(r, NFTNL_RULE_FAMILY, s->family);
-	nftnl_rule_set_str(r, NFTNL_RULE_TABLE, TABLE);
-	nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, chains[s->chain].name);
-	rule_match(r, s);
-	rule_act(r, s);
-	return r;
-}
-
-static struct nftnl_table *
-table_new(uint8_t family)
+table_put(struct nl_batch *b, struct canon *c, uint8_t family)
 {
 	struct nftnl_table	*t = nftnl_table_alloc();
+	struct nlmsghdr		*h;
 
 	if (t == NULL)
-		abort();		/* memory, at start */
+		abort();		/* memory */
 	nftnl_table_set_u32(t, NFTNL_TABLE_FAMILY, family);
-	nftnl_table_set_str(t, NFTNL_TABLE_NAME, TABLE);
-	return t;
+	nftnl_table_set_str(t, NFTNL_TABLE_NAME, RS_TABLE);
+	if (b != NULL) {
+		h = nftnl_nlmsg_build_hdr(nl_next(b), NFT_MSG_NEWTABLE,
+		    family, NLM_F_CREATE, 0);
+		nftnl_table_nlmsg_build_payload(h, t);
+		nl_took(b, h, 1);
+	}
+	if (c != NULL)
+		canon_table(c, t);
+	nftnl_table_free(t);
 }
 
 static struct nftnl_chain *
-chain_new(uint8_t family, enum chain c)
+chain_new(uint8_t family, enum rs_chain c)
 {
 	struct nftnl_chain	*ch = nftnl_chain_alloc();
 
 	if (ch == NULL)
-		abort();		/* memory, at start */
+		abort();		/* memory */
 	nftnl_chain_set_u32(ch, NFTNL_CHAIN_FAMILY, family);
-	nftnl_chain_set_str(ch, NFTNL_CHAIN_TABLE, TABLE);
+	nftnl_chain_set_str(ch, NFTNL_CHAIN_TABLE, RS_TABLE);
 	nftnl_chain_set_str(ch, NFTNL_CHAIN_NAME, chains[c].name);
+	if (chains[c].hook == -1)
+		return ch;
 	nftnl_chain_set_str(ch, NFTNL_CHAIN_TYPE, "filter");
-	nftnl_chain_set_u32(ch, NFTNL_CHAIN_HOOKNUM, chains[c].hook);
+	nftnl_chain_set_u32(ch, NFTNL_CHAIN_HOOKNUM,
+	    (uint32_t)chains[c].hook);
 	nftnl_chain_set_s32(ch, NFTNL_CHAIN_PRIO, 0);
 	nftnl_chain_set_u32(ch, NFTNL_CHAIN_POLICY, NF_DROP);
 	return ch;
 }
 
-/* ---- compiling ------------------------------------------------------------ */
-
-static struct nlmsghdr *
-msg_start(struct nl_batch *b, uint16_t type, uint16_t family, uint16_t flags)
-{
-	return nftnl_nlmsg_build_hdr(nl_next(b), type, family, flags, 0);
-}
-
-/* Tables and chains, into a batch and into the text of the hash. */
 static void
-compile_frame(struct nl_batch *b, struct canon *c, int pass)
+chains_put(struct nl_batch *b, struct canon *c, uint8_t family,
+    enum ruleset which)
 {
-	struct nftnl_table	*t;
 	struct nftnl_chain	*ch;
 	struct nlmsghdr		*h;
-	size_t			 f;
 	int			 i;
 
-	for (f = 0; f < sizeof(families); f++) {
-		if (pass == 0) {
-			t = table_new(families[f]);
-			h = msg_start(b, NFT_MSG_NEWTABLE, families[f],
-			    NLM_F_CREATE);
-			nftnl_table_nlmsg_build_payload(h, t);
-			nl_took(b, h, 1);
-			canon_table(c, t);
-			nftnl_table_free(t);
+	for (i = 0; i < RS_NCHAINS; i++) {
+		if (chains[i].hook == -1 && which != RULESET_EGRESS)
 			continue;
-		}
-		for (i = 0; i < NCHAINS; i++) {
-			ch = chain_new(families[f], (enum chain)i);
-			h = msg_start(b, NFT_MSG_NEWCHAIN, families[f],
-			    NLM_F_CREATE);
+		ch = chain_new(family, (enum rs_chain)i);
+		if (b != NULL) {
+			h = nftnl_nlmsg_build_hdr(nl_next(b),
+			    NFT_MSG_NEWCHAIN, family, NLM_F_CREATE, 0);
 			nftnl_chain_nlmsg_build_payload(h, ch);
 			nl_took(b, h, 1);
-			canon_chain(c, ch);
-			nftnl_chain_free(ch);
 		}
+		if (c != NULL)
+			canon_chain(c, ch);
+		nftnl_chain_free(ch);
 	}
 }
 
-static void
-compile_rules(struct nl_batch *b, struct canon *c, enum ruleset which)
-{
-	struct nftnl_rule	*r;
-	struct nlmsghdr		*h;
-	size_t			 i;
+/* ---- compiling ------------------------------------------------------------ */
 
-	for (i = 0; i < specs[which].n; i++) {
-		r = rule_new(&specs[which].spec[i]);
-		h = msg_start(b, NFT_MSG_NEWRULE, specs[which].spec[i].family,
-		    NLM_F_CREATE | NLM_F_APPEND);
-		nftnl_rule_nlmsg_build_payload(h, r);
-		nl_took(b, h, 1);
-		if (c != NULL)
-			canon_rule(c, r);
-		nftnl_rule_free(r);
+/* The objects of a ruleset in the order in which the kernel lists them. */
+static void
+compile_text(enum ruleset which)
+{
+	struct canon	*c = canon_new();
+	size_t		 f;
+
+	for (f = 0; f < RS_FAMILIES; f++)
+		table_put(NULL, c, rs_families[f]);
+	for (f = 0; f < RS_FAMILIES; f++)
+		chains_put(NULL, c, rs_families[f], which);
+	rs_rules(NULL, c, which);
+	if (which == RULESET_EGRESS) {
+		rs_sets(NULL, c);
+		rs_counters(NULL, c);
+		rs_elements_text(c, RS_SEALED4, &sealed.v4);
+		rs_elements_text(c, RS_HOST4, &rs.host4);
+		rs_elements_text(c, RS_SEALED6, &sealed.v6);
+		rs_elements_text(c, RS_HOST6, &rs.host6);
 	}
+	canon_done(c, &rs.want[which]);
+}
+
+static void
+batch_begin(struct nl_batch *b)
+{
+	nl_took(b, nftnl_batch_begin(nl_next(b), 0), 0);
+}
+
+static int
+batch_end(struct nl_batch *b)
+{
+	nl_took(b, nftnl_batch_end(nl_next(b), 0), 0);
+	errno = EMSGSIZE;
+	return b->full ? -1 : 0;
+}
+
+/* What rules refer to stands before them. */
+static int
+compile_make(struct nl_batch *b, enum ruleset which)
+{
+	size_t	f;
+
+	batch_begin(b);
+	/* no name and no family: every table that is there */
+	nl_took(b, nftnl_nlmsg_build_hdr(nl_next(b), NFT_MSG_DELTABLE,
+	    NFPROTO_UNSPEC, 0, 0), 1);
+	for (f = 0; f < RS_FAMILIES; f++)
+		table_put(b, NULL, rs_families[f]);
+	if (which == RULESET_EGRESS) {
+		rs_sets(b, NULL);
+		rs_counters(b, NULL);
+		rs_elements(b, RS_SEALED4, &sealed.v4, 1);
+		rs_elements(b, RS_HOST4, &rs.host4, 1);
+		rs_elements(b, RS_SEALED6, &sealed.v6, 1);
+		rs_elements(b, RS_HOST6, &rs.host6, 1);
+	}
+	for (f = 0; f < RS_FAMILIES; f++)
+		chains_put(b, NULL, rs_families[f], which);
+	rs_rules(b, NULL, which);
+	return batch_end(b);
 }
 
 /* All rules of one table. */
 static void
-compile_flush(struct nl_batch *b, uint8_t family)
+flush_put(struct nl_batch *b, uint8_t family)
 {
 	struct nftnl_rule	*r = nftnl_rule_alloc();
 	struct nlmsghdr		*h;
@@ -302,52 +224,36 @@ compile_flush(struct nl_batch *b, uint8_t family)
 	if (r == NULL)
 		abort();		/* memory, at start */
 	nftnl_rule_set_u32(r, NFTNL_RULE_FAMILY, family);
-	nftnl_rule_set_str(r, NFTNL_RULE_TABLE, TABLE);
-	h = msg_start(b, NFT_MSG_DELRULE, family, 0);
+	nftnl_rule_set_str(r, NFTNL_RULE_TABLE, RS_TABLE);
+	h = nftnl_nlmsg_build_hdr(nl_next(b), NFT_MSG_DELRULE, family, 0, 0);
 	nftnl_rule_nlmsg_build_payload(h, r);
 	nl_took(b, h, 1);
 	nftnl_rule_free(r);
 }
 
-static void
-compile_begin(struct nl_batch *b)
+static int
+compile_change(struct nl_batch *b, enum ruleset which)
 {
-	nl_start(b);
-	nl_took(b, nftnl_batch_begin(nl_next(b), 0), 0);
-}
+	size_t	f;
 
-static void
-compile_end(struct nl_batch *b)
-{
-	nl_took(b, nftnl_batch_end(nl_next(b), 0), 0);
+	nl_start(b);
+	batch_begin(b);
+	for (f = 0; f < RS_FAMILIES; f++)
+		flush_put(b, rs_families[f]);
+	rs_rules(b, NULL, which);
+	return batch_end(b);
 }
 
 static int
 compile(enum ruleset which)
 {
-	struct compiled	*x = &rulesets[which];
-	struct canon	*c = canon_new();
-	size_t		 f;
-
-	compile_begin(&x->make);
-	/* no name and no family: every table that is there */
-	nl_took(&x->make, msg_start(&x->make, NFT_MSG_DELTABLE, NFPROTO_UNSPEC,
-	    0), 1);
-	compile_frame(&x->make, c, 0);
-	compile_frame(&x->make, c, 1);
-	compile_rules(&x->make, c, which);
-	compile_end(&x->make);
-	canon_done(c, x->hash);
-
-	compile_begin(&x->change);
-	for (f = 0; f < sizeof(families); f++)
-		compile_flush(&x->change, families[f]);
-	compile_rules(&x->change, NULL, which);
-	compile_end(&x->change);
-	if (!x->make.full && !x->change.full)
-		return 0;
-	errno = EMSGSIZE;
-	return -1;
+	if (which == RULESET_EGRESS)
+		return 0;		/* with the host's addresses */
+	compile_text(which);
+	nl_start(&rs.make[which]);
+	if (compile_make(&rs.make[which], which) == -1)
+		return -1;
+	return compile_change(&rs.change[which], which);
 }
 
 int
@@ -355,125 +261,129 @@ ruleset_init(int absent)
 {
 	int	i;
 
-	rulesets_absent = absent;
+	memset(&rs, 0, sizeof(rs));
+	rs.absent = absent;
+	spans_init(&rs.host4, 4);
+	spans_init(&rs.host6, 16);
 	for (i = 0; i < RULESET_N; i++) {
 		if (!absent && compile((enum ruleset)i) == -1)
 			return -1;
 		if (absent)
-			memcpy(rulesets[i].hash, "absent", sizeof("absent"));
+			memcpy(rs.want[i].hash, "absent", sizeof("absent"));
 	}
 	return 0;
 }
 
+/* ---- the host's addresses --------------------------------------------------- */
+
+/* From what the sets hold to what they shall; 1: there is a difference. */
+static int
+compile_update(const struct spans *v4, const struct spans *v6)
+{
+	struct spans	gone4, gone6, come4, come6;
+	struct nl_batch	*b = &rs.update;
+	size_t		n;
+
+	spans_init(&gone4, 4);
+	spans_init(&come4, 4);
+	spans_init(&gone6, 16);
+	spans_init(&come6, 16);
+	spans_less(&rs.host4, v4, &gone4);
+	spans_less(v4, &rs.host4, &come4);
+	spans_less(&rs.host6, v6, &gone6);
+	spans_less(v6, &rs.host6, &come6);
+	n = gone4.n + come4.n + gone6.n + come6.n;
+	nl_start_in(b, update_host, sizeof(update_host));
+	batch_begin(b);
+	/* gone first: what comes may overlap it, and one batch is one moment */
+	rs_elements(b, RS_HOST4, &gone4, 0);
+	rs_elements(b, RS_HOST6, &gone6, 0);
+	rs_elements(b, RS_HOST4, &come4, 1);
+	rs_elements(b, RS_HOST6, &come6, 1);
+	spans_free(&gone4);
+	spans_free(&come4);
+	spans_free(&gone6);
+	spans_free(&come6);
+	/* too much to tell in one: each is made anew then */
+	(void)batch_end(b);
+	return n != 0;
+}
+
+int
+ruleset_hosts(const struct spans *v4, const struct spans *v6)
+{
+	struct nl_batch	*b = &rs.make[RULESET_EGRESS];
+
+	if (!compile_update(v4, v6) && rs.known)
+		return 0;
+	spans_copy(&rs.host4, v4);
+	spans_copy(&rs.host6, v6);
+	nl_start_in(b, make_host, sizeof(make_host));
+	rs.known = compile_make(b, RULESET_EGRESS) == 0;
+	if (!rs.known)
+		return -1;
+	compile_text(RULESET_EGRESS);
+	return 1;
+}
+
+void
+ruleset_hosts_lost(void)
+{
+	rs.known = 0;
+}
+
+/* ---- using them -------------------------------------------------------------- */
+
 const char *
 ruleset_hash(enum ruleset which)
 {
-	return rulesets[which].hash;
+	return rs.want[which].hash;
+}
+
+static int
+is_known(enum ruleset which)
+{
+	errno = ENODATA;
+	return which != RULESET_EGRESS || rs.known;
 }
 
 int
 ruleset_make(int fd, enum ruleset which)
 {
-	return rulesets_absent ? 0 : nl_send(fd, &rulesets[which].make, NULL);
+	if (rs.absent)
+		return 0;
+	return is_known(which) ? nl_send(fd, &rs.make[which], NULL) : -1;
 }
 
 int
-ruleset_switch(int fd, enum ruleset which)
+ruleset_switch(int fd, enum ruleset from, enum ruleset to)
 {
-	return rulesets_absent ? 0 :
-	    nl_send(fd, &rulesets[which].change, NULL);
+	/* tables of the one have what those of the other have not */
+	if (from == RULESET_EGRESS || to == RULESET_EGRESS)
+		return ruleset_make(fd, to);
+	return rs.absent ? 0 : nl_send(fd, &rs.change[to], NULL);
 }
 
-/* ---- reading back ------------------------------------------------------- */
-
-static int
-read_table(const struct nlmsghdr *h, void *arg)
+int
+ruleset_update(int fd)
 {
-	struct nftnl_table	*t = nftnl_table_alloc();
-	int			 r;
-
-	if (t == NULL)
-		return -1;
-	if ((r = nftnl_table_nlmsg_parse(h, t)) >= 0)
-		canon_table(arg, t);
-	nftnl_table_free(t);
-	return r < 0 ? -1 : 0;
+	return rs.absent ? 0 : nl_send(fd, &rs.update, NULL);
 }
 
-static int
-read_chain(const struct nlmsghdr *h, void *arg)
+int
+ruleset_read(int fd, struct ruleset_seen *ret)
 {
-	struct nftnl_chain	*ch = nftnl_chain_alloc();
-	int			 r;
-
-	if (ch == NULL)
-		return -1;
-	if ((r = nftnl_chain_nlmsg_parse(h, ch)) >= 0)
-		canon_chain(arg, ch);
-	nftnl_chain_free(ch);
-	return r < 0 ? -1 : 0;
-}
-
-static int
-read_rule(const struct nlmsghdr *h, void *arg)
-{
-	struct nftnl_rule	*r = nftnl_rule_alloc();
-	int			 e;
-
-	if (r == NULL)
-		return -1;
-	if ((e = nftnl_rule_nlmsg_parse(h, r)) >= 0)
-		canon_rule(arg, r);
-	nftnl_rule_free(r);
-	return e < 0 ? -1 : 0;
-}
-
-/* One pass over all families. */
-static int
-read_all(int fd, struct canon *c)
-{
-	static const struct {
-		uint16_t	 type;
-		int		(*cb)(const struct nlmsghdr *, void *);
-	} lists[] = {
-		{ NFT_MSG_GETTABLE, read_table },
-		{ NFT_MSG_GETCHAIN, read_chain },
-		{ NFT_MSG_GETRULE, read_rule },
-	};
-	char		 buf[MNL_NLMSG_HDRLEN + sizeof(struct nfgenmsg)]
-			    __attribute__((aligned(8)));
-	struct nlmsghdr	*h;
-	size_t		 i;
-
-	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		h = nftnl_nlmsg_build_hdr(buf, lists[i].type, NFPROTO_UNSPEC,
-		    0, 0);
-		if (nl_dump(fd, h, lists[i].cb, c) == -1)
-			return -1;
-	}
+	if (!rs.absent)
+		return ruleset_list(fd, ret);
+	*ret = rs.want[RULESET_SEALED];
 	return 0;
 }
 
 int
-ruleset_read(int fd, char ret[NET_HASHLEN + 1])
+ruleset_is(const struct ruleset_seen *seen, enum ruleset which)
 {
-	struct canon	*c;
-	char		 hash[NET_HASHLEN + 1] = "absent";
-	int		 e = 0, r = 0, tries = 0;
+	const struct ruleset_seen	*want = &rs.want[which];
 
-	/* disturbed only by ourselves: once is enough, ever is a fault */
-	while (!rulesets_absent && tries++ < 3) {
-		c = canon_new();
-		r = read_all(fd, c);
-		e = errno;
-		canon_done(c, hash);
-		if (r == 0 || e != EINTR)
-			break;
-	}
-	if (r == -1) {
-		errno = e;
-		return -1;
-	}
-	memcpy(ret, hash, sizeof(hash));
-	return 0;
+	return is_known(which) && strcmp(seen->hash, want->hash) == 0 &&
+	    strcmp(seen->hosts, want->hosts) == 0;
 }

@@ -1,0 +1,401 @@
+/*
+ * ruleset_rule.c: the rules of each ruleset, as a table, and as netlink
+ * messages.
+ *
+ * A rule is up to four matches, a counter and what becomes of what matches
+ * all.  Where one family needs a rule that the other has not, it stands
+ * between those of both.
+ *
+ * What both open rulesets rest on: what leaves by lo never leaves the
+ * network namespace, so it passes first.  The reset or ICMP message with
+ * which a rule refuses goes to the box's own address and so by lo; were it
+ * refused in its turn, connect(2) would wait for nothing.  And TCP is refused
+ * by a reset in both families, since an ICMPv6 error lets connect(2) wait
+ * for a second.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <libnftnl/common.h>
+#include <libnftnl/expr.h>
+#include <libnftnl/rule.h>
+#include <linux/icmp.h>
+#include <linux/icmpv6.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "netd.h"
+
+#define LO	1
+#define BOTH	0			/* families */
+
+/* ICMPv6 types that the kernel itself sends: RFC 4861, RFC 9777. */
+#define ND_ROUTER_SOLICIT	133
+#define ND_NEIGHBOR_SOLICIT	135
+#define ND_NEIGHBOR_ADVERT	136
+#define MLD2_REPORT		143
+
+enum kind {
+	M_ALL,
+	M_FROM_LO, M_BY_LO,		/* came from, leaves by */
+	M_TO,				/* text: an address, n: whole bytes */
+	M_IN,				/* text: destination is in this set */
+	M_L4,				/* n: protocol */
+	M_PORT,				/* n: destination; behind M_L4 */
+	M_SYN,				/* opens a connection; behind TCP */
+	M_OVER,				/* more than the limit of SYN_RATE */
+	M_ICMP6,			/* n: type */
+	M_HOPS,				/* n: hop limit, IPv6 */
+};
+
+struct match { enum kind kind; const char *text; uint32_t n; };
+
+enum act { ACCEPT, DROP, RESET, REJECT, TO_PASS, TO_DENY };
+
+struct spec {
+	uint8_t		 family;
+	enum rs_chain	 chain;
+	struct match	 match[4];
+	const char	*counter;
+	enum act	 act;
+};
+
+#define V4	NFPROTO_IPV4
+#define V6	NFPROTO_IPV6
+#define TCP	{ M_L4, NULL, IPPROTO_TCP }
+#define UDP	{ M_L4, NULL, IPPROTO_UDP }
+#define FROM_LO	{ M_FROM_LO, NULL, 0 }
+#define BY_LO	{ M_BY_LO, NULL, 0 }
+#define SYN	{ M_SYN, NULL, 0 }
+#define TO(a, n)	{ M_TO, a, n }
+#define L4(n)		{ M_L4, NULL, n }
+#define PORT(n)		{ M_PORT, NULL, n }
+#define IS_IN(set)	{ M_IN, set, 0 }
+
+/*
+ * `none', open.  What is the box's own passes.
+ */
+static const struct spec none[] = {
+	{ BOTH, RS_IN, { FROM_LO }, NULL, ACCEPT },
+	{ V4, RS_OUT, { TO("127.0.0.0", 8) }, NULL, ACCEPT },
+	{ V4, RS_OUT, { TO(NONE_ADDR4, 32) }, NULL, ACCEPT },
+	{ V6, RS_OUT, { TO("::1", 128) }, NULL, ACCEPT },
+	{ V6, RS_OUT, { TO(NONE_ADDR6, 128) }, NULL, ACCEPT },
+	{ BOTH, RS_OUT, { TCP }, NULL, RESET },
+	{ BOTH, RS_OUT, { { M_ALL, NULL, 0 } }, NULL, REJECT },
+};
+
+/*
+ * `egress', open: all but what is sealed.  No rule looks at a connection's
+ * past (connection tracking is charged to nobody), so what comes in is taken
+ * unless it opens a connection.
+ *
+ * The kernel's own neighbour discovery passes before what it is addressed to
+ * is looked at: groups, link-local addresses and the gateway are all sealed.
+ * A box can send no such message: it has no raw sockets, and one for ping
+ * sends echo requests alone.  What else the kernel says by itself is dropped
+ * and not counted: nobody in the box has asked for it.
+ *
+ * The limit of new connections comes behind what is sealed: attempts that
+ * are refused anyway do not use it up.  It counts for each family.
+ */
+static const struct spec egress[] = {
+	{ BOTH, RS_IN, { FROM_LO }, NULL, ACCEPT },
+	{ BOTH, RS_IN, { TCP, SYN }, NULL, DROP },
+	{ BOTH, RS_IN, { { M_ALL, NULL, 0 } }, NULL, ACCEPT },
+	{ BOTH, RS_OUT, { BY_LO }, NULL, ACCEPT },
+	{ V4, RS_OUT, { TO(EGRESS_DNS4, 32), UDP, PORT(53) }, NULL, ACCEPT },
+	{ V4, RS_OUT, { TO(EGRESS_DNS4, 32), TCP, PORT(53) }, NULL, TO_PASS },
+	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
+	    { M_ICMP6, NULL, ND_NEIGHBOR_SOLICIT }, { M_HOPS, NULL, 255 } },
+	    NULL, ACCEPT },
+	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
+	    { M_ICMP6, NULL, ND_NEIGHBOR_ADVERT }, { M_HOPS, NULL, 255 } },
+	    NULL, ACCEPT },
+	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
+	    { M_ICMP6, NULL, ND_ROUTER_SOLICIT } }, NULL, DROP },
+	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
+	    { M_ICMP6, NULL, MLD2_REPORT } }, NULL, DROP },
+	{ V4, RS_OUT, { IS_IN("sealed4") }, "sealed", TO_DENY },
+	{ V4, RS_OUT, { IS_IN("host4") }, "host", TO_DENY },
+	{ V6, RS_OUT, { IS_IN("sealed6") }, "sealed", TO_DENY },
+	{ V6, RS_OUT, { IS_IN("host6") }, "host", TO_DENY },
+	{ BOTH, RS_OUT, { { M_ALL, NULL, 0 } }, NULL, TO_PASS },
+	{ BOTH, RS_PASS, { TCP, SYN, { M_OVER, NULL, 0 } }, "limited",
+	    RESET },
+	{ BOTH, RS_PASS, { TCP }, NULL, ACCEPT },
+	{ BOTH, RS_PASS, { UDP }, NULL, ACCEPT },
+	{ V4, RS_PASS, { L4(IPPROTO_ICMP) }, NULL, ACCEPT },
+	{ V6, RS_PASS, { L4(IPPROTO_ICMPV6) }, NULL, ACCEPT },
+	{ BOTH, RS_PASS, { { M_ALL, NULL, 0 } }, "protocol", TO_DENY },
+	{ BOTH, RS_DENY, { TCP }, NULL, RESET },
+	{ BOTH, RS_DENY, { { M_ALL, NULL, 0 } }, NULL, REJECT },
+};
+
+static const struct { const struct spec *spec; size_t n; } specs[RULESET_N] = {
+	[RULESET_SEALED] = { NULL, 0 },
+	[RULESET_NONE] = { none, sizeof(none) / sizeof(none[0]) },
+	[RULESET_EGRESS] = { egress, sizeof(egress) / sizeof(egress[0]) },
+};
+
+/* ---- expressions ---------------------------------------------------------- */
+
+static struct nftnl_expr *
+expr_new(struct nftnl_rule *r, const char *name)
+{
+	struct nftnl_expr	*e = nftnl_expr_alloc(name);
+
+	if (e == NULL)
+		abort();	/* memory, at start; or a name of our own */
+	nftnl_rule_add_expr(r, e);
+	return e;
+}
+
+static void
+expr_cmp(struct nftnl_rule *r, const void *data, uint32_t len)
+{
+	struct nftnl_expr	*e = expr_new(r, "cmp");
+
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_OP, NFT_CMP_EQ);
+	nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA, data, len);
+}
+
+static void
+expr_meta(struct nftnl_rule *r, uint32_t key, const void *data, uint32_t len)
+{
+	struct nftnl_expr	*e = expr_new(r, "meta");
+
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, key);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_DREG, NFT_REG_1);
+	expr_cmp(r, data, len);
+}
+
+static void
+expr_payload(struct nftnl_rule *r, uint32_t base, uint32_t off, uint32_t len)
+{
+	struct nftnl_expr	*e = expr_new(r, "payload");
+
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_BASE, base);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_OFFSET, off);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, len);
+}
+
+/* The first bytes of the destination: RFC 791 3.1, RFC 8200 3. */
+static void
+expr_daddr(struct nftnl_rule *r, uint8_t family, uint32_t len)
+{
+	expr_payload(r, NFT_PAYLOAD_NETWORK_HEADER, family == V4 ? 16 : 24,
+	    len);
+}
+
+static void
+expr_to(struct nftnl_rule *r, uint8_t family, const struct match *m)
+{
+	uint8_t	addr[16];
+
+	if (inet_pton(family == V4 ? AF_INET : AF_INET6, m->text, addr) != 1)
+		abort();		/* a text of our own */
+	expr_daddr(r, family, m->n / 8);
+	expr_cmp(r, addr, m->n / 8);
+}
+
+static void
+expr_in(struct nftnl_rule *r, uint8_t family, const char *set)
+{
+	struct nftnl_expr	*e;
+
+	expr_daddr(r, family, family == V4 ? 4 : 16);
+	e = expr_new(r, "lookup");
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
+	nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, set);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_FLAGS, 0);
+}
+
+/* Of the flags SYN and ACK, which stand in byte 13, SYN alone: RFC 9293. */
+static void
+expr_syn(struct nftnl_rule *r)
+{
+	const uint8_t		 mask = TH_SYN | TH_ACK, none_ = 0,
+				 syn = TH_SYN;
+	struct nftnl_expr	*e;
+
+	expr_payload(r, NFT_PAYLOAD_TRANSPORT_HEADER, 13, 1);
+	e = expr_new(r, "bitwise");
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_OP, NFT_BITWISE_BOOL);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_LEN, 1);
+	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_MASK, &mask, 1);
+	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_XOR, &none_, 1);
+	expr_cmp(r, &syn, 1);
+}
+
+static void
+expr_over(struct nftnl_rule *r)
+{
+	struct nftnl_expr	*e = expr_new(r, "limit");
+
+	nftnl_expr_set_u64(e, NFTNL_EXPR_LIMIT_RATE, EGRESS_SYN_RATE);
+	nftnl_expr_set_u64(e, NFTNL_EXPR_LIMIT_UNIT, 1);	/* a second */
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LIMIT_BURST, EGRESS_SYN_BURST);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LIMIT_TYPE, NFT_LIMIT_PKTS);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LIMIT_FLAGS, NFT_LIMIT_F_INV);
+}
+
+static void
+expr_counter(struct nftnl_rule *r, const char *name)
+{
+	struct nftnl_expr	*e = expr_new(r, "objref");
+
+	nftnl_expr_set_u32(e, NFTNL_EXPR_OBJREF_IMM_TYPE, NFT_OBJECT_COUNTER);
+	nftnl_expr_set_str(e, NFTNL_EXPR_OBJREF_IMM_NAME, name);
+}
+
+static void
+expr_verdict(struct nftnl_rule *r, int verdict, const char *chain)
+{
+	struct nftnl_expr	*e = expr_new(r, "immediate");
+
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_VERDICT, (uint32_t)verdict);
+	if (chain != NULL)
+		nftnl_expr_set_str(e, NFTNL_EXPR_IMM_CHAIN, chain);
+}
+
+/* ---- rules ------------------------------------------------------------------ */
+
+static void
+rule_match(struct nftnl_rule *r, uint8_t family, const struct match *m)
+{
+	uint32_t	lo = LO;
+	uint16_t	port = htons((uint16_t)m->n);
+	uint8_t		byte = (uint8_t)m->n;
+
+	switch (m->kind) {
+	case M_ALL:
+		return;
+	case M_FROM_LO:
+		expr_meta(r, NFT_META_IIF, &lo, sizeof(lo));
+		return;
+	case M_BY_LO:
+		expr_meta(r, NFT_META_OIF, &lo, sizeof(lo));
+		return;
+	case M_TO:
+		expr_to(r, family, m);
+		return;
+	case M_IN:
+		expr_in(r, family, m->text);
+		return;
+	case M_L4:
+		expr_meta(r, NFT_META_L4PROTO, &byte, sizeof(byte));
+		return;
+	case M_PORT:
+		expr_payload(r, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2);
+		expr_cmp(r, &port, sizeof(port));
+		return;
+	case M_SYN:
+		expr_syn(r);
+		return;
+	case M_OVER:
+		expr_over(r);
+		return;
+	case M_ICMP6:
+		expr_payload(r, NFT_PAYLOAD_TRANSPORT_HEADER, 0, 1);
+		expr_cmp(r, &byte, sizeof(byte));
+		return;
+	case M_HOPS:
+		expr_payload(r, NFT_PAYLOAD_NETWORK_HEADER, 7, 1);
+		expr_cmp(r, &byte, sizeof(byte));
+		return;
+	}
+}
+
+static void
+rule_act(struct nftnl_rule *r, uint8_t family, enum act act)
+{
+	struct nftnl_expr	*e;
+
+	switch (act) {
+	case ACCEPT:
+		expr_verdict(r, NF_ACCEPT, NULL);
+		return;
+	case DROP:
+		expr_verdict(r, NF_DROP, NULL);
+		return;
+	case RESET:
+		e = expr_new(r, "reject");
+		nftnl_expr_set_u32(e, NFTNL_EXPR_REJECT_TYPE,
+		    NFT_REJECT_TCP_RST);
+		return;
+	case REJECT:
+		e = expr_new(r, "reject");
+		nftnl_expr_set_u32(e, NFTNL_EXPR_REJECT_TYPE,
+		    NFT_REJECT_ICMP_UNREACH);
+		nftnl_expr_set_u8(e, NFTNL_EXPR_REJECT_CODE,
+		    family == V4 ? ICMP_PKT_FILTERED : ICMPV6_ADM_PROHIBITED);
+		return;
+	case TO_PASS:
+		expr_verdict(r, NFT_GOTO, rs_chain_name(RS_PASS));
+		return;
+	case TO_DENY:
+		expr_verdict(r, NFT_GOTO, rs_chain_name(RS_DENY));
+		return;
+	}
+}
+
+static struct nftnl_rule *
+rule_new(uint8_t family, const struct spec *s)
+{
+	struct nftnl_rule	*r = nftnl_rule_alloc();
+	size_t			 i;
+
+	if (r == NULL)
+		abort();		/* memory, at start */
+	nftnl_rule_set_u32(r, NFTNL_RULE_FAMILY, family);
+	nftnl_rule_set_str(r, NFTNL_RULE_TABLE, RS_TABLE);
+	nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, rs_chain_name(s->chain));
+	for (i = 0; i < sizeof(s->match) / sizeof(s->match[0]); i++)
+		rule_match(r, family, &s->match[i]);
+	if (s->counter != NULL)
+		expr_counter(r, s->counter);
+	rule_act(r, family, s->act);
+	return r;
+}
+
+static void
+rule_put(struct nl_batch *b, struct canon *c, uint8_t family,
+    const struct spec *s)
+{
+	struct nftnl_rule	*r = rule_new(family, s);
+	struct nlmsghdr		*h;
+
+	if (b != NULL) {
+		h = nftnl_nlmsg_build_hdr(nl_next(b), NFT_MSG_NEWRULE, family,
+		    NLM_F_CREATE | NLM_F_APPEND, 0);
+		nftnl_rule_nlmsg_build_payload(h, r);
+		nl_took(b, h, 1);
+	}
+	if (c != NULL)
+		canon_rule(c, r);
+	nftnl_rule_free(r);
+}
+
+void
+rs_rules(struct nl_batch *b, struct canon *c, enum ruleset which)
+{
+	const struct spec	*s;
+	size_t			 f, i;
+
+	for (f = 0; f < RS_FAMILIES; f++)
+		for (i = 0; i < specs[which].n; i++) {
+			s = &specs[which].spec[i];
+			if (s->family == BOTH || s->family == rs_families[f])
+				rule_put(b, c, rs_families[f], s);
+		}
+}
