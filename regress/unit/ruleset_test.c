@@ -15,6 +15,7 @@
 #include <libnftnl/common.h>
 #include <libnftnl/expr.h>
 #include <libnftnl/rule.h>
+#include <libnftnl/set.h>
 #include <libnftnl/table.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
@@ -36,6 +37,9 @@
     "bd17a2ccb029cd7ae8c0e8b43c679f8e8056156c46796a3873b4ec431a7c2a46"
 #define HASH_NONE \
     "8024e63a36a717f57975381cc4edeb9831890b2d0e782997488a03436eb6e50b"
+/* Of the default configuration; the host's addresses are not in it. */
+#define HASH_EGRESS \
+    "372e7a2633c3b48f2f484eb888ca8ece51eec5612fd33fa93e38cbe77ff027c6"
 
 static int	nft = -1;
 
@@ -72,13 +76,117 @@ START_TEST(pinned)
 }
 END_TEST
 
+/* Adds this prefix to what the host has, NULL: nothing. */
+static void
+hosts(const char *text)
+{
+	struct wire_list	none = { NULL, 0 };
+	struct spans		v4, v6;
+	struct prefix		p;
+
+	ck_assert_int_eq(sealed_init(&none, &none), 0);
+	spans_init(&v4, 4);
+	spans_init(&v6, 16);
+	if (text != NULL) {
+		ck_assert_int_eq(prefix_parse(text, &p), 0);
+		spans_add(p.len == 4 ? &v4 : &v6, &p);
+	}
+	ck_assert_int_eq(ruleset_hosts(&v4, &v6), 1);
+	spans_free(&v4);
+	spans_free(&v6);
+}
+
+/* The host's addresses are none of the hash, but of what is whole. */
+START_TEST(pinned_egress)
+{
+	struct ruleset_seen	seen;
+
+	hosts(NULL);
+	ck_assert_str_eq(ruleset_hash(RULESET_EGRESS), HASH_EGRESS);
+	hosts("203.0.113.0/24");
+	ck_assert_str_eq(ruleset_hash(RULESET_EGRESS), HASH_EGRESS);
+	NEED_KERNEL;
+	ck_assert_int_eq(ruleset_make(nft, RULESET_EGRESS), 0);
+	ck_assert_int_eq(ruleset_read(nft, &seen), 0);
+	ck_assert_int_eq(ruleset_is(&seen, RULESET_EGRESS), 1);
+	hosts("203.0.113.7");
+	ck_assert_int_eq(ruleset_is(&seen, RULESET_EGRESS), 0);
+	/* one lies within the other, and the kernel takes them in one batch */
+	ck_assert_int_eq(ruleset_update(nft), 0);
+	ck_assert_int_eq(ruleset_read(nft, &seen), 0);
+	ck_assert_int_eq(ruleset_is(&seen, RULESET_EGRESS), 1);
+	hosts("0.0.0.0/0");
+	ck_assert_int_eq(ruleset_update(nft), 0);
+	ck_assert_int_eq(ruleset_read(nft, &seen), 0);
+	ck_assert_int_eq(ruleset_is(&seen, RULESET_EGRESS), 1);
+	ck_assert_str_eq(seen.hash, HASH_EGRESS);
+	/* to what the sets do not hold it cannot be updated; nor in part */
+	hosts("203.0.113.7");
+	hosts("203.0.113.8");
+	ck_assert_int_eq(ruleset_update(nft), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	hosts("0.0.0.0/0");
+	ck_assert_int_eq(ruleset_is(&seen, RULESET_EGRESS), 1);
+	ck_assert_int_eq(ruleset_make(nft, RULESET_SEALED), 0);
+}
+END_TEST
+
+/* All that the host may have fits a batch, and what is more does not pass
+ * for less. */
+START_TEST(most_hosts)
+{
+	struct wire_list	none = { NULL, 0 };
+	struct ruleset_seen	seen;
+	struct spans		v4, v6;
+	struct prefix		p, forms[PREFIX_FORMS];
+	int			i, n;
+
+	ck_assert_int_eq(sealed_init(&none, &none), 0);
+	for (n = HOST_MAX; n <= 2 * HOST_MAX; n += HOST_MAX) {
+		spans_init(&v4, 4);
+		spans_init(&v6, 16);
+		for (i = 0; i < n; i++) {
+			p = (struct prefix){ { 203, 0, (uint8_t)(i >> 7),
+			    (uint8_t)(i << 1) }, 4, 32 };
+			spans_add(&v4, &p);
+			prefix_forms(&p, forms);
+			spans_add(&v6, &forms[0]);
+			spans_add(&v6, &forms[1]);
+		}
+		spans_nest(&v4);
+		spans_nest(&v6);
+		errno = 0;
+		ck_assert_int_eq(ruleset_hosts(&v4, &v6),
+		    n == HOST_MAX ? 1 : -1);
+		spans_free(&v4);
+		spans_free(&v6);
+		if (nft == -1)
+			continue;
+		ck_assert_int_eq(ruleset_make(nft, RULESET_EGRESS),
+		    n == HOST_MAX ? 0 : -1);
+		if (n != HOST_MAX) {
+			ck_assert_int_eq(errno, ENODATA);
+			continue;
+		}
+		ck_assert_int_eq(ruleset_read(nft, &seen), 0);
+		ck_assert_int_eq(ruleset_is(&seen, RULESET_EGRESS), 1);
+		/* and all of it for other addresses is made anew */
+		hosts("203.0.113.7");
+		ck_assert_int_eq(ruleset_update(nft), 0);
+		ck_assert_int_eq(ruleset_read(nft, &seen), 0);
+		ck_assert_int_eq(ruleset_is(&seen, RULESET_EGRESS), 1);
+	}
+}
+END_TEST
+
 START_TEST(empty)
 {
-	char	hash[NET_HASHLEN + 1];
+	struct ruleset_seen	seen;
 
 	/* SHA-256 of nothing */
-	canon_done(canon_new(), hash);
-	ck_assert_str_eq(hash, "e3b0c44298fc1c149afbf4c8996fb924"
+	canon_done(canon_new(), &seen);
+	ck_assert_str_eq(seen.hosts, seen.hash);
+	ck_assert_str_eq(seen.hash, "e3b0c44298fc1c149afbf4c8996fb924"
 	    "27ae41e4649b934ca495991b7852b855");
 }
 END_TEST
@@ -98,7 +206,7 @@ START_TEST(text)
 	struct canon		*c = canon_new();
 	struct nftnl_rule	*r = nftnl_rule_alloc();
 	struct nftnl_expr	*e;
-	char			 hash[NET_HASHLEN + 1];
+	struct ruleset_seen	 seen;
 
 	nftnl_rule_set_u32(r, NFTNL_RULE_FAMILY, NFPROTO_IPV4);
 	nftnl_rule_set_str(r, NFTNL_RULE_TABLE, "t");
@@ -121,20 +229,23 @@ START_TEST(text)
 	    "expr immediate dreg=0 verdict=4294967293 chain=other\n"
 	    "expr counter unknown\n");
 	nftnl_rule_free(r);
-	canon_done(c, hash);
+	canon_done(c, &seen);
 }
 END_TEST
 
 START_TEST(absent)
 {
-	char	hash[NET_HASHLEN + 1];
+	struct ruleset_seen	seen;
 
 	ck_assert_int_eq(ruleset_init(1), 0);
 	ck_assert_str_eq(ruleset_hash(RULESET_NONE), "absent");
 	ck_assert_int_eq(ruleset_make(-1, RULESET_SEALED), 0);
-	ck_assert_int_eq(ruleset_switch(-1, RULESET_NONE), 0);
-	ck_assert_int_eq(ruleset_read(-1, hash), 0);
-	ck_assert_str_eq(hash, "absent");
+	ck_assert_int_eq(ruleset_switch(-1, RULESET_SEALED,
+	    RULESET_NONE), 0);
+	ck_assert_int_eq(ruleset_make(-1, RULESET_EGRESS), 0);
+	ck_assert_int_eq(ruleset_read(-1, &seen), 0);
+	ck_assert_str_eq(seen.hash, "absent");
+	ck_assert_int_eq(ruleset_is(&seen, RULESET_NONE), 1);
 }
 END_TEST
 
@@ -143,19 +254,19 @@ END_TEST
 static void
 listed(const char *want)
 {
-	char	hash[NET_HASHLEN + 1];
+	struct ruleset_seen	seen;
 
-	ck_assert_int_eq(ruleset_read(nft, hash), 0);
-	ck_assert_str_eq(hash, want);
+	ck_assert_int_eq(ruleset_read(nft, &seen), 0);
+	ck_assert_str_eq(seen.hash, want);
 }
 
 static void
 not_listed(const char *want)
 {
-	char	hash[NET_HASHLEN + 1];
+	struct ruleset_seen	seen;
 
-	ck_assert_int_eq(ruleset_read(nft, hash), 0);
-	ck_assert_str_ne(hash, want);
+	ck_assert_int_eq(ruleset_read(nft, &seen), 0);
+	ck_assert_str_ne(seen.hash, want);
 }
 
 START_TEST(made_and_read)
@@ -177,11 +288,14 @@ START_TEST(switched)
 	NEED_KERNEL;
 	ck_assert_int_eq(ruleset_make(nft, RULESET_SEALED), 0);
 	for (i = 0; i < 3; i++) {
-		ck_assert_int_eq(ruleset_switch(nft, RULESET_NONE), 0);
+		ck_assert_int_eq(ruleset_switch(nft, RULESET_SEALED,
+		    RULESET_NONE), 0);
 		listed(HASH_NONE);
-		ck_assert_int_eq(ruleset_switch(nft, RULESET_NONE), 0);
+		ck_assert_int_eq(ruleset_switch(nft, RULESET_SEALED,
+		    RULESET_NONE), 0);
 		listed(HASH_NONE);
-		ck_assert_int_eq(ruleset_switch(nft, RULESET_SEALED), 0);
+		ck_assert_int_eq(ruleset_switch(nft, RULESET_NONE,
+		    RULESET_SEALED), 0);
 		listed(HASH_SEALED);
 	}
 }
@@ -195,7 +309,8 @@ START_TEST(switch_nothing)
 	ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
 	leave();
 	nft = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
-	ck_assert_int_eq(ruleset_switch(nft, RULESET_NONE), -1);
+	ck_assert_int_eq(ruleset_switch(nft, RULESET_SEALED,
+		    RULESET_NONE), -1);
 	ck_assert_int_eq(errno, ENOENT);
 	listed("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b"
 	    "855");
@@ -273,6 +388,24 @@ put_rule(struct nl_batch *b, uint16_t flags, const char *name)
 	nftnl_rule_free(r);
 }
 
+static void
+put_set(struct nl_batch *b)
+{
+	struct nftnl_set	*s = nftnl_set_alloc();
+	struct nlmsghdr		*h;
+
+	nftnl_set_set_u32(s, NFTNL_SET_FAMILY, NFPROTO_IPV6);
+	nftnl_set_set_str(s, NFTNL_SET_TABLE, "workbox");
+	nftnl_set_set_str(s, NFTNL_SET_NAME, "more");
+	nftnl_set_set_u32(s, NFTNL_SET_KEY_LEN, 2);
+	nftnl_set_set_u32(s, NFTNL_SET_ID, 1);
+	h = nftnl_nlmsg_build_hdr(nl_next(b), NFT_MSG_NEWSET, NFPROTO_IPV6,
+	    NLM_F_CREATE, 0);
+	nftnl_set_nlmsg_build_payload(h, s);
+	nl_took(b, h, 1);
+	nftnl_set_free(s);
+}
+
 /* Whatever is changed behind our back changes the hash; make() mends it. */
 START_TEST(drift)
 {
@@ -280,7 +413,7 @@ START_TEST(drift)
 	int		i;
 
 	NEED_KERNEL;
-	for (i = 0; i < 7; i++) {
+	for (i = 0; i < 9; i++) {
 		ck_assert_int_eq(ruleset_make(nft, RULESET_NONE), 0);
 		listed(HASH_NONE);
 		batch_begin(&b);
@@ -306,6 +439,12 @@ START_TEST(drift)
 			break;
 		case 6:		/* only counts, but is not ours */
 			put_rule(&b, 0, "counter");
+			break;
+		case 7:
+			put_set(&b);
+			break;
+		case 8:
+			rs_counters(&b, NULL);
 			break;
 		}
 		if (batch_send(&b, NULL) == -1) {
@@ -339,7 +478,8 @@ START_TEST(errors)
 	/* a transaction: none of it took place */
 	listed(HASH_SEALED);
 	/* and the answers that were not wanted do not disturb the next */
-	ck_assert_int_eq(ruleset_switch(nft, RULESET_NONE), 0);
+	ck_assert_int_eq(ruleset_switch(nft, RULESET_SEALED,
+		    RULESET_NONE), 0);
 	listed(HASH_NONE);
 }
 END_TEST
@@ -354,18 +494,18 @@ START_TEST(too_long)
 		put_table(&b, NFPROTO_IPV4, "more", 0);
 	ck_assert_int_eq(nl_send(nft, &b, NULL), -1);
 	ck_assert_int_eq(errno, EMSGSIZE);
-	ck_assert_uint_le(b.len, sizeof(b.buf));
+	ck_assert_uint_le(b.len, sizeof(b.own));
 }
 END_TEST
 
 START_TEST(closed)
 {
-	char	hash[NET_HASHLEN + 1] = "untouched";
+	struct ruleset_seen	seen = { "untouched", "" };
 
 	ck_assert_int_eq(ruleset_make(-1, RULESET_SEALED), -1);
-	ck_assert_int_eq(ruleset_read(-1, hash), -1);
+	ck_assert_int_eq(ruleset_read(-1, &seen), -1);
 	ck_assert_int_eq(errno, EBADF);
-	ck_assert_str_eq(hash, "untouched");
+	ck_assert_str_eq(seen.hash, "untouched");
 }
 END_TEST
 
@@ -469,6 +609,8 @@ main(void)
 	tcase_add_checked_fixture(t, in_own_netns, leave);
 	tcase_set_timeout(t, 30);
 	tcase_add_test(t, pinned);
+	tcase_add_test(t, pinned_egress);
+	tcase_add_test(t, most_hosts);
 	tcase_add_test(t, empty);
 	tcase_add_test(t, text);
 	tcase_add_test(t, absent);
