@@ -23,6 +23,7 @@ for m in "$top"/[a-z]*/*.[1-9] "$WB_BUILD"/common/*.7; do
 	[ -z "$out" ] && ok "${m##*/} is clean" || no "${m##*/}: $out"
 done
 sed -n 's/^C_[A-Z0-9]*("\([a-z-]*\)".*/\1/p' "$top/common/conf.def" | appear "configuration word" "$top/workbox/workbox.conf.5"
+sed -n 's/^SEALED[A-Z_]*("\([^"]*\)".*/\1/p' "$top/common/sealed.def" | appear "sealed prefix" "$top/netd/workbox-network.7"
 sed -n 's/^MSG([0-9]*, \([A-Z_]*\),.*/\1/p' "$top/common/proto.def" | appear "message" "$WB_BUILD/common/workbox-protocol.7"
 sed -n 's/^EVENT([0-9]*, .*"\([a-z.]*\)").*/\1/p' "$top/common/events.def" | appear "record type" "$top/stored/workbox-events.7"
 sed -n 's/^CODE([0-9]*, [A-Z_]*, "\([a-z-]*\)".*/\1/p' "$top/common/proto.def" | appear "error code" "$top/apid/workbox-api.7"
