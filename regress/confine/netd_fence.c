@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if.h>
+#include <linux/if_addr.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <sched.h>
@@ -27,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "netd_world.h"
@@ -197,7 +199,7 @@ descriptors(pid_t pid, int most)
 
 START_TEST(open_descriptors)
 {
-	descriptors(w.pid, 3 + 6 + 2 * 6);
+	descriptors(w.pid, 3 + 8 + 2 * 6);
 	/* a netns may be in the making */
 	descriptors(world_maker(&w), 3 + 4 + 5);
 }
@@ -397,6 +399,124 @@ START_TEST(powerless_on_the_host)
 }
 END_TEST
 
+/* ---- the host's own netlink ------------------------------------------------- */
+
+/* errno of a change that only names what is not there: who may gets ENODEV. */
+static int
+addr_add(int fd)
+{
+	struct {
+		struct nlmsghdr		h;
+		struct ifaddrmsg	ifa;
+		struct nlattr		a;
+		uint8_t			addr[4];
+	} q = { { sizeof(q), RTM_NEWADDR, NLM_F_REQUEST | NLM_F_ACK, 1, 0 },
+	    { AF_INET, 32, 0, 0, 0x7fffffff }, { 8, IFA_LOCAL },
+	    { 192, 0, 2, 1 } };
+	struct {
+		struct nlmsghdr		h;
+		struct nlmsgerr		e;
+		uint8_t			more[256];
+	} r;
+	struct sockaddr_nl	to = { .nl_family = AF_NETLINK };
+
+	if (sendto(fd, &q, sizeof(q), 0, (struct sockaddr *)&to,
+	    sizeof(to)) == -1 || recv(fd, &r, sizeof(r), 0) <
+	    (ssize_t)(sizeof(r.h) + sizeof(r.e)))
+		return errno;
+	return -r.e.error;
+}
+
+/* And what netd does with it. */
+static int
+addr_list(int fd)
+{
+	struct {
+		struct nlmsghdr		h;
+		struct ifaddrmsg	ifa;
+	} q = { { sizeof(q), RTM_GETADDR, NLM_F_REQUEST | NLM_F_DUMP, 1, 0 },
+	    { .ifa_family = AF_UNSPEC } };
+	union {
+		struct nlmsghdr		h;
+		uint8_t			b[32768];
+	} r;
+
+	if (send(fd, &q, sizeof(q), 0) == -1 ||
+	    recv(fd, &r, sizeof(r), 0) < (ssize_t)sizeof(r.h))
+		return errno;
+	return r.h.nlmsg_type == NLMSG_ERROR ? EPROTO : 0;
+}
+
+static int
+with_host_socket(void *arg)
+{
+	int	*fd = arg;
+
+	return addr_add(*fd) == EPERM && addr_list(*fd) == 0 ? 0 : 1;
+}
+
+/*
+ * netd holds sockets of the host's network namespace, opened before its
+ * fence.  In the hands of root of U1, even one that real root has opened is
+ * good for asking alone.
+ */
+START_TEST(host_sockets_only_ask)
+{
+	int	netns, fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+
+	(void)world_net(&w, "01K8ZZZZZZZZZZZZZZZZZZZZZ3", &netns);
+	ck_assert_int_eq(addr_add(fd), ENODEV);		/* the control */
+	ck_assert_int_eq(world_box_result(world_insider(&w, netns,
+	    with_host_socket, &fd)), 0);
+	close(netns);
+	close(fd);
+}
+END_TEST
+
+static void
+lo_addr(const char *what)
+{
+	char	cmd[128];
+
+	snprintf(cmd, sizeof(cmd), "ip link set lo up && ip addr %s "
+	    "203.0.113.77/32 dev lo", what);
+	ck_assert_int_eq(system(cmd), 0);
+}
+
+static void
+await_log(const char *text)
+{
+	struct timespec	tick = { 0, 5000000 };
+	int		i;
+
+	for (i = 0; !world_logged(&w, text); i++) {
+		ck_assert_msg(i < 400, "no \"%s\" in two seconds", text);
+		(void)nanosleep(&tick, NULL);
+	}
+}
+
+/* Behind its fence it hears of the host's addresses, in a host of our own. */
+static void
+setup_host(void)
+{
+	ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+	world_make(&w);
+	world_start(&w);
+}
+
+START_TEST(host_followed)
+{
+	if (!world_netfilter())
+		return;		/* no ruleset to put them into */
+	await_log("the host's addresses: 0 and 0 intervals");
+	lo_addr("add");
+	await_log("the host's addresses: 1 and 2 intervals");
+	lo_addr("del");
+	lo_addr("add");
+	world_open(&w, world_net(&w, ID1, NULL), NULL);
+}
+END_TEST
+
 /* The control: real root may do these. */
 START_TEST(root_may)
 {
@@ -457,6 +577,12 @@ main(void)
 	tcase_add_test(t, powerless_on_the_host);
 	tcase_add_test(t, root_may);
 	tcase_add_test(t, same_uid_stays_out);
+	tcase_add_test(t, host_sockets_only_ask);
+	suite_add_tcase(s, t);
+	t = tcase_create("host");
+	tcase_add_checked_fixture(t, setup_host, teardown);
+	tcase_set_timeout(t, 30);
+	tcase_add_test(t, host_followed);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);

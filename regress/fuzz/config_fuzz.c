@@ -43,7 +43,7 @@ static void
 taken(struct conf *c)
 {
 	static uint8_t		buf[WIRE_MAX];
-	static struct wire_bin	items[256];
+	static struct wire_bin	items[512];
 	struct conf		again;
 	char			why[CONFIG_WHY] = "";
 	struct sockaddr_storage	addr;
@@ -59,7 +59,7 @@ taken(struct conf *c)
 	fill(c);
 	n = wire_encode(&wire_conf, c, buf, sizeof(buf));
 	must(n > 0);
-	must(wire_decode_into(&wire_conf, buf, (size_t)n, items, 256,
+	must(wire_decode_into(&wire_conf, buf, (size_t)n, items, 512,
 	    &again) == 0);
 	must(wire_differs(&wire_conf, c, &again) == NULL);
 }
