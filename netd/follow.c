@@ -37,6 +37,7 @@ static struct {
 	int		 pending;	/* the timer runs */
 	unsigned int	 tries;		/* failed, one behind the other */
 	int		 lost;
+	int		 told;		/* the log has it */
 	uint64_t	 took_ms;	/* the last time */
 } follow = { .lost = 1 };
 
@@ -75,15 +76,25 @@ on_check(evutil_socket_t fd, short what, void *arg)
 		look_in(RETRY_MS);
 }
 
+/* With errno; once until they are known again. */
 static void
-lose(void)
+tell_lost(void)
 {
+	if (follow.told)
+		return;
+	follow.told = 1;
 	if (errno == E2BIG || errno == EMSGSIZE)
 		log_warnx("the host has more than %d addresses that boxes must "
 		    "not reach: networks egress are sealed", HOST_MAX);
 	else
 		log_warn("read the host's addresses: networks egress are "
 		    "sealed");
+}
+
+static void
+lose(void)
+{
+	tell_lost();
 	follow.lost = 1;
 	ruleset_hosts_lost();
 	nets_seal_egress("the host's addresses are not known");
@@ -121,8 +132,10 @@ look(void)
 
 	follow.took_ms = mono_ms() - t0;
 	if (r == 0) {
+		if (follow.told)
+			log_info("the host's addresses are known again");
 		follow.tries = 0;
-		follow.lost = 0;
+		follow.lost = follow.told = 0;
 		if (nets_seal_again())
 			look_in(RETRY_MS);
 		return;

@@ -194,7 +194,7 @@ hostaddr_heard(const void *buf, size_t size)
 	const struct nlmsghdr	*h = buf;
 	int			 len = (int)size;
 
-	for (; mnl_nlmsg_ok(h, len); h = mnl_nlmsg_next(h, &len))
+	for (; nl_ok(h, len); h = mnl_nlmsg_next(h, &len))
 		if (is_news(h))
 			return 1;
 	return len != 0;		/* what cannot be read may be some */

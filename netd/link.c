@@ -233,7 +233,7 @@ link_deaths(int fd, void (*dead)(unsigned int k))
 		if (salen != sizeof(sa) || sa.nl_pid != 0)
 			continue;
 		len = (int)n;
-		for (h = (const struct nlmsghdr *)buf; mnl_nlmsg_ok(h, len);
+		for (h = (const struct nlmsghdr *)buf; nl_ok(h, len);
 		    h = mnl_nlmsg_next(h, &len))
 			if (h->nlmsg_type == RTM_DELNSID &&
 			    (k = nsid_of(h)) != 0)

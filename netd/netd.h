@@ -50,6 +50,11 @@ struct nl_batch {
 
 struct nlmsghdr;
 
+/*
+ * Whether a whole message stands at the begin of len bytes; libmnl's own
+ * takes a length from 2^31 on for a negative one.
+ */
+int		 nl_ok(const struct nlmsghdr *, int len);
 void		 nl_start(struct nl_batch *);
 /* The same in a larger place, which must live as long. */
 void		 nl_start_in(struct nl_batch *, uint8_t *, size_t);

@@ -17,6 +17,12 @@
 /* A dump's packets grow with the buffer up to 32 KiB. */
 static uint8_t	nl_in[32768] __attribute__((aligned(8)));
 
+int
+nl_ok(const struct nlmsghdr *h, int len)
+{
+	return mnl_nlmsg_ok(h, len) && h->nlmsg_len <= (uint32_t)len;
+}
+
 void
 nl_start_in(struct nl_batch *b, uint8_t *buf, size_t size)
 {
@@ -129,7 +135,7 @@ nl_send(int fd, const struct nl_batch *b, uint32_t *ret_seq)
 		return -1;
 	while ((n = nl_recv(fd)) > 0) {
 		len = (int)n;
-		for (h = (const struct nlmsghdr *)nl_in; mnl_nlmsg_ok(h, len);
+		for (h = (const struct nlmsghdr *)nl_in; nl_ok(h, len);
 		    h = mnl_nlmsg_next(h, &len)) {
 			const struct nlmsgerr *me = mnl_nlmsg_get_payload(h);
 
@@ -161,7 +167,7 @@ nl_walk(int len, uint32_t seq, int *disturbed,
 	const struct nlmsghdr	*h;
 	const struct nlmsgerr	*me;
 
-	for (h = (const struct nlmsghdr *)nl_in; mnl_nlmsg_ok(h, len);
+	for (h = (const struct nlmsghdr *)nl_in; nl_ok(h, len);
 	    h = mnl_nlmsg_next(h, &len)) {
 		if (h->nlmsg_seq != seq)
 			continue;
