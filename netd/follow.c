@@ -128,7 +128,7 @@ static void
 look(void)
 {
 	uint64_t	t0 = mono_ms();
-	int		r = look_once(), e = errno;
+	int		left = nets_seal_again(), r = look_once(), e = errno;
 
 	follow.took_ms = mono_ms() - t0;
 	if (r == 0) {
@@ -136,13 +136,12 @@ look(void)
 			log_info("the host's addresses are known again");
 		follow.tries = 0;
 		follow.lost = follow.told = 0;
-		if (nets_seal_again())
+		if (left)
 			look_in(RETRY_MS);
 		return;
 	}
 	errno = e;
-	if ((e == EINTR || e == ENOBUFS) && !follow.lost &&
-	    ++follow.tries < TRIES)
+	if ((e == EINTR || e == ENOBUFS) && ++follow.tries < TRIES)
 		look_in(PAUSE_MS + follow.took_ms);
 	else
 		lose();

@@ -392,6 +392,31 @@ START_TEST(sealed_alone)
 }
 END_TEST
 
+/* It is tried again, too, while the host's addresses are not known. */
+START_TEST(sealed_late)
+{
+	struct net	*n = live_box();
+	char		 hash[NET_HASHLEN + 1];
+	int		 keep = fcntl(n->ctl, F_DUPFD_CLOEXEC, 0), sv[2];
+	long		 t0 = lab_us();
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
+	ck_assert_int_eq(dup2(sv[0], n->ctl), n->ctl);
+	lab_addrs(&lab, LAB_HOST, "lo", "203.0.112.0", HOST_MAX + 1, 0);
+	while (n->state == OPEN) {
+		ck_assert_int_lt(lab_us() - t0, 1000000);
+		pump(5000);
+	}
+	ck_assert_int_eq(n->unsealed, 1);
+	(void)until("198.51.100.10", 0, "not sealed");
+	ck_assert_int_eq(dup2(keep, n->ctl), n->ctl);
+	for (t0 = lab_us(); n->unsealed; pump(50000))
+		ck_assert_int_lt(lab_us() - t0, 3000000);
+	ck_assert_int_eq(net_whole(n, RULESET_SEALED, hash), 1);
+	ck_assert_int_eq(lab_in(&lab, LAB_BOX, all_dropped, NULL), 0);
+}
+END_TEST
+
 /* ---- news ------------------------------------------------------------------------------------- */
 
 static size_t
@@ -493,6 +518,7 @@ follow_tests(void)
 	tcase_add_test(t, two_hundred);
 	tcase_add_test(t, made_anew);
 	tcase_add_test(t, sealed_alone);
+	tcase_add_test(t, sealed_late);
 	tcase_add_test(t, what_is_news);
 	tcase_add_test(t, nothing_new);
 	return t;
