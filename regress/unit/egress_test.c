@@ -377,6 +377,22 @@ still_denied(void *arg)
 	    lab_udp("203.0.113.10", LAB_PORT) == 0 ? 0 : 1;
 }
 
+/* Connections that the kernel keeps track of in the box's network. */
+static int
+tracked(void *arg)
+{
+	FILE	*f = fopen("/proc/sys/net/netfilter/nf_conntrack_count", "re");
+	int	n = 0;
+
+	(void)arg;
+	if (f == NULL)
+		return errno == ENOENT ? 0 : 100;
+	if (fscanf(f, "%d", &n) != 1)
+		n = 101;
+	fclose(f);
+	return n > 99 ? 99 : n;
+}
+
 START_TEST(connection_rate)
 {
 	struct syns	s = storm_run();
@@ -392,6 +408,7 @@ START_TEST(connection_rate)
 	ck_assert_uint_le(s.through, (unsigned int)most);
 	ck_assert_uint_eq(s.through + s.refused, ATTEMPTS);
 	ck_assert_uint_eq(counted("limited"), s.refused);
+	ck_assert_int_eq(lab_in(&lab, LAB_BOX, tracked, NULL), 0);
 	/* and what needs no new connection goes on */
 	ck_assert_int_eq(lab_in(&lab, LAB_BOX, still_denied, NULL), 0);
 }
