@@ -17,8 +17,10 @@
  * delivered or dropped looks at all of them.
  */
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,8 +30,11 @@
 
 #define DISCARD_MS	20	/* a pipe of left-behind: 64 KiB each */
 #define READS		2	/* of one pipe before others get a turn */
+#define WIDE_CHUNKS	8	/* at once, of a command that fills its pipe */
+#define WIDE_PIPE	(WIDE_CHUNKS * CHUNK_MAX)
 
 static int	wake;		/* paused pipes may be able to go on */
+static int	busy;		/* read in this turn: blocks are wanted again */
 
 static void	on_readable(void *, short);
 
@@ -97,16 +102,22 @@ drop_any(void)
 	return max != NULL && drop_from(max);
 }
 
-static uint8_t *
-room(struct session *s, size_t *ret_len)
+/* Room for n chunks, or for one; how many, or 0: not now. */
+static size_t
+room(struct session *s, size_t n, struct iovec *ret)
 {
-	while (s->ring.pages + ring_want(&s->ring) > RING_SESSION / RING_PAGE)
+	while (s->ring.pages + ring_want(&s->ring, n) >
+	    RING_SESSION / RING_PAGE)
 		if (!drop_from(s))
 			break;		/* its reader binds less than this */
-	while (!ring_fits(ring_want(&s->ring)))
-		if (!drop_any())
-			return NULL;
-	return ring_room(&s->ring, ret_len);
+	while (!ring_fits(ring_want(&s->ring, n))) {
+		if (drop_any())
+			continue;
+		if (n == 1)
+			return 0;
+		n = 1;
+	}
+	return ring_room(&s->ring, n, ret);
 }
 
 /* ---- pipes ----------------------------------------------------------- */
@@ -135,30 +146,46 @@ static int
 pipe_read(struct outpipe *o)
 {
 	struct session	*s = o->session;
-	uint8_t		*p;
-	size_t		 len;
+	struct iovec	 v[WIDE_CHUNKS];
+	size_t		 nv, len = 0, i;
 	ssize_t		 n;
 
 	if (o->must == 0 && held_back(s)) {
 		pipe_pause(o);
 		return 0;
 	}
-	if ((p = room(s, &len)) == NULL) {
+	if ((nv = room(s, o->wide ? WIDE_CHUNKS : 1, v)) == 0) {
 		pipe_pause(o);
 		return 0;
 	}
+	for (i = 0; i < nv; i++)
+		len += v[i].iov_len;
 	do
-		n = read(o->fd, p, len);
+		n = readv(o->fd, v, (int)nv);
 	while (n == -1 && errno == EINTR);
+	ring_commit(&s->ring, o->stream, n > 0 ? (size_t)n : 0);
 	if (n > 0) {
-		ring_commit(&s->ring, o->stream, (size_t)n);
+		busy = 1;
 		o->must -= (uint64_t)n < o->must ? (uint64_t)n : o->must;
 		return (size_t)n == len;
 	}
-	ring_trim(&s->ring);
 	if (n == 0 || errno != EAGAIN)
 		pipe_close(o);
 	return 0;
+}
+
+/*
+ * Was found full: a larger one is emptied by one read, or else the command
+ * and we wake each other for every 32 KiB.  Only then, for the kernel counts
+ * what pipes may hold per user, and a user is a box.
+ */
+static void
+pipe_widen(struct outpipe *o)
+{
+	if (o->wide)
+		return;
+	o->wide = 1;
+	(void)fcntl(o->fd, F_SETPIPE_SZ, WIDE_PIPE);	/* else as it was */
 }
 
 static void
@@ -170,7 +197,8 @@ on_readable(void *arg, short events)
 	if (!(events & POLLIN))
 		pipe_close(o);		/* nothing in it, nobody to write */
 	for (i = 0; i < READS && o->fd != -1 && pipe_read(o); i++)
-		continue;
+		if (i == 1)
+			pipe_widen(o);
 	output_settle(o->session);
 }
 
@@ -230,6 +258,9 @@ output_turn(void)
 	struct session	*s, *next;
 	int		 i;
 
+	if (!busy)
+		ring_cool();
+	busy = 0;
 	if (!wake)
 		return;
 	wake = 0;
@@ -425,7 +456,7 @@ output_serve(struct session *s)
 		if (w->kind != W_READ || peer_full(w->peer) ||
 		    !chunk_after(s, w->at, w->attached, &b))
 			continue;
-		peer_send(w->peer, MSG_SESSION_CHUNK, w->rid, &b);
+		peer_send_chunk(w->peer, w->rid, &b);
 		waiter_free(w);
 	}
 }
@@ -442,7 +473,7 @@ output_serve_peer(struct peer *p)
 		if (w->kind != W_READ || !chunk_after(w->session, w->at,
 		    w->attached, &b))
 			continue;
-		peer_send(p, MSG_SESSION_CHUNK, w->rid, &b);
+		peer_send_chunk(p, w->rid, &b);
 		waiter_free(w);
 	}
 }
@@ -530,5 +561,5 @@ on_session_read(struct peer *p, const struct msg *m)
 		return;
 	}
 	(void)chunk_after(s, b->after, (int)b->attached, &answer);
-	peer_send(p, MSG_SESSION_CHUNK, m->rid, &answer);
+	peer_send_chunk(p, m->rid, &answer);
 }

@@ -10,6 +10,7 @@
  */
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 
 #include <errno.h>
@@ -27,6 +28,8 @@
 #define REQUESTS	16	/* of one peer before others get a turn */
 #define SNDBUF_WB	32768	/* the kernel doubles it */
 #define REST_MS		100
+#define CHUNK_HEAD	512	/* bytes of a SESSION_CHUNK without its own */
+#define CHUNK_COPY	4096	/* fewer are copied as fast */
 
 static struct peers	 peers = TAILQ_HEAD_INITIALIZER(peers);
 static struct peer	*host;		/* borrowed: of peers, or NULL */
@@ -123,16 +126,14 @@ peer_alive(const struct peer *p)
 
 /* ---- sending --------------------------------------------------------- */
 
-static size_t
-peer_high(const struct peer *p)
-{
-	return p->ch.peer == A_APID ? PEER_HIGH : 1;
-}
-
+/*
+ * What the socket does not take waits where it is: output in its ring, not
+ * a second time in a queue.
+ */
 int
 peer_full(const struct peer *p)
 {
-	return p->dead || p->ch.queued >= peer_high(p);
+	return p->dead || chan_pending(&p->ch);
 }
 
 static void
@@ -184,6 +185,52 @@ peer_send(struct peer *p, unsigned int type, uint32_t rid, const void *body)
 	if (r == -1 && errno == EINVAL && rid != 0)
 		(void)chan_error(&p->ch, rid, CODE_INTERNAL, "%s", p->ch.why);
 	peer_sent(p, r);
+}
+
+/* 1: gone; 0: the socket is full, or something else to be seen again. */
+static int
+chunk_now(struct peer *p, uint32_t rid, const struct msg_session_chunk *b)
+{
+	static const uint8_t	 none[] = "\xa5" "bytes" "\xc4";	/* and 0 */
+	struct msg_session_chunk m = *b;
+	uint32_t		 head[3] = { p->ch.version, MSG_SESSION_CHUNK,
+				    rid };
+	uint8_t			 buf[CHUNK_HEAD], *cut, *end;
+	uint8_t			 size[3] = { 0xc5, (uint8_t)(b->bytes.len >> 8),
+				    (uint8_t)b->bytes.len };
+	struct iovec		 v[4];
+	struct msghdr		 mh = { .msg_iov = v, .msg_iovlen = 4 };
+	ssize_t			 h, n;
+
+	m.bytes.len = 0;
+	if ((h = wire_head_encode(head, buf, sizeof(buf))) == -1 ||
+	    (n = wire_encode(proto_find(MSG_SESSION_CHUNK)->desc, &m, buf + h,
+	    sizeof(buf) - (size_t)h)) == -1)
+		return 0;
+	end = buf + h + n;
+	if ((cut = memmem(buf, (size_t)(end - buf), none, sizeof(none))) ==
+	    NULL)
+		return 0;
+	cut += sizeof(none) - 2;
+	v[0] = (struct iovec){ buf, (size_t)(cut - buf) };
+	v[1] = (struct iovec){ size, sizeof(size) };
+	v[2] = (struct iovec){ (void *)(uintptr_t)b->bytes.data,
+	    b->bytes.len };
+	v[3] = (struct iovec){ cut + 2, (size_t)(end - cut) - 2 };
+	return sendmsg(p->ch.fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) != -1;
+}
+
+/*
+ * From the ring to the socket: the message is encoded without its bytes, and
+ * they are put in where they belong.  What is not sent so is copied.
+ */
+void
+peer_send_chunk(struct peer *p, uint32_t rid,
+    const struct msg_session_chunk *b)
+{
+	if (peer_full(p) || b->bytes.len < CHUNK_COPY ||
+	    b->bytes.len > CHUNK_MAX || !chunk_now(p, rid, b))
+		peer_send(p, MSG_SESSION_CHUNK, rid, b);
 }
 
 void

@@ -12,6 +12,7 @@
  * This file is mechanism: who has to drop what is decided in output.c.
  */
 #include <sys/mman.h>
+#include <sys/uio.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -118,15 +119,27 @@ block_get(void)
 static void
 block_put(struct ring_block *b)
 {
-	if (warm < WARM) {
-		warm++;
-		TAILQ_INSERT_HEAD(&spare, b, entry);
+	if (b->dirty == 0) {
+		TAILQ_INSERT_TAIL(&spare, b, entry);
 		return;
 	}
-	/* cannot fail on a mapping of our own; then it is only resident */
-	(void)madvise(b->data, b->dirty * RING_PAGE, MADV_DONTNEED);
-	b->dirty = 0;
-	TAILQ_INSERT_TAIL(&spare, b, entry);
+	warm++;
+	TAILQ_INSERT_HEAD(&spare, b, entry);
+}
+
+void
+ring_cool(void)
+{
+	struct ring_block	*b;
+
+	for (; warm > WARM; warm--) {
+		b = TAILQ_FIRST(&spare);
+		TAILQ_REMOVE(&spare, b, entry);
+		/* cannot fail on a mapping of our own; else only resident */
+		(void)madvise(b->data, b->dirty * RING_PAGE, MADV_DONTNEED);
+		b->dirty = 0;
+		TAILQ_INSERT_TAIL(&spare, b, entry);
+	}
 }
 
 /* ---- writing -------------------------------------------------------- */
@@ -140,50 +153,73 @@ block_last(const struct ring *r)
 	return b == NULL || BLOCK - b->used < HEAD + ROOM_MIN ? NULL : b;
 }
 
-static size_t
-room_of(const struct ring_block *b)
+/* Bytes of a chunk behind `used' of a block; 0: in none. */
+static uint32_t
+room_at(uint32_t used)
 {
-	size_t	n = BLOCK - b->used - HEAD;
+	uint32_t	n = BLOCK - used;
 
-	return n > CHUNK_MAX ? CHUNK_MAX : n;
+	if (n < HEAD + ROOM_MIN)
+		return 0;
+	return n - HEAD > CHUNK_MAX ? CHUNK_MAX : n - HEAD;
 }
 
 size_t
-ring_want(const struct ring *r)
+ring_want(const struct ring *r, size_t n)
 {
 	const struct ring_block	*b = block_last(r);
+	uint32_t		 used = b == NULL ? 0 : b->used, len;
+	size_t			 pages = 0, had = pages_of(used);
 
-	if (b == NULL)
-		return pages_of(HEAD + CHUNK_MAX);
-	return pages_of(b->used + HEAD + room_of(b)) - pages_of(b->used);
+	for (; n > 0; n--) {
+		if ((len = room_at(used)) == 0) {
+			pages += pages_of(used) - had;
+			used = had = 0;
+			len = room_at(0);
+		}
+		used += (uint32_t)HEAD + len;
+	}
+	return pages + pages_of(used) - had;
 }
 
-uint8_t *
-ring_room(struct ring *r, size_t *ret_len)
+size_t
+ring_room(struct ring *r, size_t n, struct iovec *ret)
 {
-	struct ring_block	*b = block_last(r);
+	struct ring_block	*b = r->fill = block_last(r);
+	uint32_t		 used = b == NULL ? BLOCK : b->used, len;
+	size_t			 i;
 
-	if (b == NULL) {
-		if ((b = block_get()) == NULL)
-			return NULL;
+	for (i = 0; i < n; i++) {
+		if ((len = room_at(used)) == 0) {
+			if ((b = block_get()) == NULL)
+				break;
+			TAILQ_INSERT_TAIL(&r->blocks, b, entry);
+			if (r->fill == NULL)
+				r->fill = b;
+			used = 0;
+			len = room_at(0);
+		}
+		ret[i].iov_base = b->data + used + HEAD;
+		ret[i].iov_len = len;
+		used += (uint32_t)HEAD + len;
+	}
+	return i;
+}
+
+/* The next chunk, of len bytes that are there. */
+static void
+chunk_add(struct ring *r, struct ring_block *b, unsigned int stream,
+    uint32_t len)
+{
+	uint32_t	head = len | stream << STREAM_SHIFT;
+	size_t		before = pages_of(b->used), now;
+
+	if (b->count++ == 0) {
 		b->seq = r->last_seq + 1;
 		b->start = r->bytes;
-		TAILQ_INSERT_TAIL(&r->blocks, b, entry);
 	}
-	*ret_len = room_of(b);
-	return b->data + b->used + HEAD;
-}
-
-void
-ring_commit(struct ring *r, unsigned int stream, size_t len)
-{
-	struct ring_block	*b = TAILQ_LAST(&r->blocks, ring_blocks);
-	uint32_t		 head = (uint32_t)len | stream << STREAM_SHIFT;
-	size_t			 before = pages_of(b->used), now;
-
 	memcpy(b->data + b->used, &head, HEAD);
 	b->used += (uint32_t)(HEAD + ((len + HEAD - 1) & ~(HEAD - 1)));
-	b->count++;
 	now = pages_of(b->used);
 	if (now > b->dirty)
 		b->dirty = (uint32_t)now;
@@ -194,14 +230,27 @@ ring_commit(struct ring *r, unsigned int stream, size_t len)
 }
 
 void
-ring_trim(struct ring *r)
+ring_commit(struct ring *r, unsigned int stream, size_t len)
 {
-	struct ring_block	*b = TAILQ_LAST(&r->blocks, ring_blocks);
+	struct ring_block	*b = r->fill;
+	uint32_t		 n;
 
-	if (b == NULL || b->count > 0)
-		return;
-	TAILQ_REMOVE(&r->blocks, b, entry);
-	block_put(b);
+	while (len > 0) {
+		if ((n = room_at(b->used)) == 0) {
+			b = TAILQ_NEXT(b, entry);
+			continue;
+		}
+		if (n > len)
+			n = (uint32_t)len;
+		chunk_add(r, b, stream, n);
+		len -= n;
+	}
+	while ((b = TAILQ_LAST(&r->blocks, ring_blocks)) != NULL &&
+	    b->count == 0) {
+		TAILQ_REMOVE(&r->blocks, b, entry);
+		block_put(b);
+	}
+	r->fill = NULL;
 }
 
 /* ---- reading -------------------------------------------------------- */

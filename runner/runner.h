@@ -11,7 +11,7 @@
  *	input waiting in pipes	SESSIONS_LIVE x INPUT_PIPE	2 MiB
  *	input waiting here	INPUT_TOTAL			0.5 MiB
  *	answers to wb		PEERS_WB x (one packet, SNDBUF)	2.6 MiB
- *	answers to the host	PEER_HIGH, socket		0.6 MiB
+ *	answers to the host	one packet, socket		0.3 MiB
  *	sessions, waiters	1,400 x 0.7 KiB, 1,536 x 0.1	1.1 MiB
  *	program, heap, stacks					0.5 MiB
  */
@@ -47,7 +47,6 @@
 #define PEERS_WB	32
 #define PEERS_HELLO	4		/* connected, no token shown yet */
 #define HELLO_MS	10000
-#define PEER_HIGH	262144		/* bytes queued: read no requests */
 #define WAITERS_HOST	1024		/* requests that wait, of one peer */
 #define WAITERS_WB	16
 
@@ -97,6 +96,7 @@ struct ring {
 	uint64_t	 last_seq;	/* 0: no output yet */
 	uint64_t	 bytes;		/* of output ever */
 	/* where the last look-up stood */
+	struct ring_block *fill;	/* borrowed: has the room, or NULL */
 	struct ring_block *cur;		/* borrowed: of blocks, or NULL */
 	uint32_t	 cur_off;
 	uint64_t	 cur_seq, cur_start;
@@ -107,18 +107,24 @@ struct ring {
 /* Bound of all rings together.  Once, before the first ring is used. */
 void	ring_limit(size_t bytes);
 void	ring_init(struct ring *);
-/* Pages that ring_room() may come to hold beyond those counted now. */
-size_t	ring_want(const struct ring *);
+/* Pages that room for n chunks may come to hold beyond those counted now. */
+size_t	ring_want(const struct ring *, size_t n);
 /* Whether that many more pages fit under the bound of all rings. */
 int	ring_fits(size_t pages);
 /*
- * Room for one more chunk of at most *ret_len (<= CHUNK_MAX) bytes at the
- * end, valid until the next call for this ring.  NULL: no memory.
+ * Room for up to n more chunks at the end, in ret, of at most CHUNK_MAX bytes
+ * each; how many, 0: no memory.  Valid until ring_commit(), which must be the
+ * next call for this ring.
  */
-uint8_t	*ring_room(struct ring *, size_t *ret_len);
-/* Makes the first len bytes of that room chunk last_seq + 1. */
+struct iovec;
+size_t	ring_room(struct ring *, size_t n, struct iovec *ret);
+/*
+ * The first len bytes of that room become chunks last_seq + 1 and on; the
+ * rest, or all of it, is given back.
+ */
 void	ring_commit(struct ring *, unsigned int stream, size_t len);
-void	ring_trim(struct ring *);	/* that room was not needed */
+/* Once a turn: memory of dropped blocks goes back, but for a few. */
+void	ring_cool(void);
 uint64_t ring_first(const struct ring *);	/* last_seq + 1: none kept */
 uint64_t ring_start(const struct ring *);	/* bytes before ring_first */
 /* Chunk seq, which must be kept: 0, or -1. */
@@ -174,6 +180,9 @@ int	peer_alive(const struct peer *);
 /* Answers; a peer that cannot be sent to is ended.  Never fails. */
 void	peer_send(struct peer *, unsigned int type, uint32_t rid,
 	    const void *body);
+/* The same of a SESSION_CHUNK, straight from where its bytes are. */
+void	peer_send_chunk(struct peer *, uint32_t rid,
+	    const struct msg_session_chunk *);
 void	peer_ok(struct peer *, uint32_t rid);
 void	peer_error(struct peer *, uint32_t rid, unsigned int code,
 	    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -314,6 +323,7 @@ struct outpipe {
 	struct session	*session;	/* borrowed: it is part of it */
 	unsigned int	 stream;
 	int		 paused;	/* not watched: no room, or behind */
+	int		 wide;		/* was made larger, or cannot be */
 	uint64_t	 must;	/* bytes that were there at the leader's end */
 };
 

@@ -1,6 +1,8 @@
 /*
  * ring_test: chunks in, chunks out, blocks dropped, pages counted.
  */
+#include <sys/uio.h>
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,15 +19,24 @@ setup(void)
 	ring_init(&r);
 }
 
+static uint8_t *
+room_of(struct ring *ring, size_t *ret_len)
+{
+	struct iovec	v;
+
+	ck_assert_uint_eq(ring_room(ring, 1, &v), 1);
+	*ret_len = v.iov_len;
+	return v.iov_base;
+}
+
 /* A chunk whose bytes follow from its number. */
 static void
 put(size_t len, unsigned int stream)
 {
 	uint64_t	 seq = r.last_seq + 1;
 	size_t		 room;
-	uint8_t		*p = ring_room(&r, &room);
+	uint8_t		*p = room_of(&r, &room);
 
-	ck_assert_ptr_nonnull(p);
 	ck_assert_uint_ge(room, 256);
 	ck_assert_uint_le(room, CHUNK_MAX);
 	len = len > room ? room : len;
@@ -137,8 +148,7 @@ START_TEST(test_pages)
 
 	for (i = 0; i < 300; i++) {
 		ring_init(&many[i]);
-		p = ring_room(&many[i], &room);
-		ck_assert_ptr_nonnull(p);
+		p = room_of(&many[i], &room);
 		memcpy(p, "ok\n", 3);
 		ring_commit(&many[i], 1, 3);
 		ck_assert_uint_eq(many[i].pages, 1);
@@ -176,16 +186,62 @@ START_TEST(test_trim)
 {
 	size_t	room;
 
-	ck_assert_ptr_nonnull(ring_room(&r, &room));
-	ring_trim(&r);
+	(void)room_of(&r, &room);
+	ring_commit(&r, 1, 0);
 	ck_assert(TAILQ_EMPTY(&r.blocks));
 	put(3, 1);
-	ck_assert_ptr_nonnull(ring_room(&r, &room));
-	ring_trim(&r);
+	(void)room_of(&r, &room);
+	ring_commit(&r, 1, 0);
 	(void)check(1);
-	ck_assert_uint_eq(ring_want(&r), (4 + 4 + 4 + 32768 + 4095) / 4096 -
+	ck_assert_uint_eq(ring_want(&r, 1), (4 + 4 + 4 + 32768 + 4095) / 4096 -
 	    1);
 	ring_free(&r);
+}
+END_TEST
+
+/*
+ * Room for several chunks, of which any number of bytes is used: they lie
+ * where the room was, numbered in their order, and what was not used is gone.
+ */
+START_TEST(test_several)
+{
+	struct iovec	 v[8];
+	struct chunk	 c;
+	size_t		 n, i, all, want, before, used;
+	uint64_t	 seq, first;
+	uint8_t		*p;
+
+	for (used = 0; used < 400000; used += used < 40 ? 1 : 9973) {
+		put(used * 31 % 70000 + 1, 1);	/* begins anywhere */
+		before = r.pages;
+		want = ring_want(&r, 8);
+		first = r.last_seq + 1;
+		ck_assert_uint_eq(n = ring_room(&r, 8, v), 8);
+		for (i = all = 0; i < n; i++) {
+			ck_assert_uint_ge(v[i].iov_len, 256);
+			ck_assert_uint_le(v[i].iov_len, CHUNK_MAX);
+			memset(v[i].iov_base, (int)((first + i) & 0xff),
+			    v[i].iov_len);
+			all += v[i].iov_len;
+		}
+		all = used < all ? used : all;
+		ring_commit(&r, 2, all);
+		ck_assert_uint_le(r.pages - before, want);
+		for (seq = first, i = 0; seq <= r.last_seq; seq++, i++) {
+			ck_assert_uint_ge(check(seq), 1);
+			ck_assert_int_eq(ring_find(&r, seq, &c), 0);
+			ck_assert_uint_eq(c.stream, 2);
+			p = v[i].iov_base;
+			ck_assert_ptr_eq(c.data, p);
+			all -= c.len;
+		}
+		ck_assert_uint_eq(all, 0);
+		while (r.pages > 1024)
+			ring_drop(&r);
+		ring_cool();
+	}
+	ring_free(&r);
+	ck_assert_uint_eq(r.pages, 0);
 }
 END_TEST
 
@@ -218,6 +274,7 @@ main(void)
 	tcase_add_test(t, test_pages);
 	tcase_add_test(t, test_dense);
 	tcase_add_test(t, test_trim);
+	tcase_add_test(t, test_several);
 	tcase_add_test(t, test_after);
 	suite_add_tcase(s, t);
 	sr = srunner_create(s);
