@@ -12,9 +12,15 @@
  *
  * The client that goes away loses only this: the command goes on.
  *
+ * A stream is told in lines of JSON, or in frames to a client that asks for
+ * them: these hold the bytes as they are, and go from the runner's packet to
+ * the socket without a copy.
+ *
  * Must never: hold more than COLLECT_MAX of each stream, or more of a stream
  * to a client than its queue takes.
  */
+#include <sys/uio.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,16 +42,135 @@ struct exec {
 	struct reader		*reader;	/* owned, or NULL */
 	struct session_wait	 end;
 	int			 stream, running, begun;
+	int			 frames;
 	int			 told, ended, gone;
 	enum http_gone		 why;
 	struct collect		 out[2];
-	struct collect		 early;		/* lines, before it runs */
+	struct collect		 early;		/* as told, before it runs */
 	int			 truncated;
 };
 
 #define GAP_MAX		128
+#define CHUNK_BYTES	32768UL		/* proto.def, session_chunk */
+#define LINES_MOST	(GAP_MAX + LINE_MAX_BYTES)
+#define FRAMES_MOST	(2 * FRAME_HEAD + GAP_MAX + CHUNK_BYTES)
+#define HTTP_FRAMING	16
+#define PIECES		2
 
-static char	line[GAP_MAX + LINE_MAX_BYTES];	/* one thread, one at a time */
+static char	line[LINES_MOST];	/* one thread, one at a time */
+
+/* ---- lines or frames ------------------------------------------------ */
+
+/* How many chunks go into so many bytes. */
+static size_t
+chunks_in(size_t room, int frames)
+{
+	return room / (HTTP_FRAMING + (frames ? FRAMES_MOST : LINES_MOST));
+}
+
+/* A gap as an object into dst; its length. */
+static size_t
+gap_json(char *dst, size_t size, const struct msg_session_chunk *c)
+{
+	return (size_t)snprintf(dst, size, "{\"gap\":{\"first\":%llu,"
+	    "\"last\":%llu,\"bytes\":%llu}}",
+	    (unsigned long long)c->gap_first,
+	    (unsigned long long)c->gap_last,
+	    (unsigned long long)c->gap_bytes);
+}
+
+/* What a chunk says, in `line'; its length. */
+static size_t
+chunk_lines(const struct msg_session_chunk *c)
+{
+	size_t	n = 0;
+
+	if (c->gap_last != 0) {
+		n = gap_json(line, GAP_MAX, c);
+		line[n++] = '\n';
+	}
+	if (c->seq != 0)
+		n += chunk_line(line + n, c->seq, (unsigned int)c->stream,
+		    c->bytes.data, c->bytes.len);
+	return n;
+}
+
+/* The same as frames, but for the bytes. */
+static size_t
+chunk_frames(const struct msg_session_chunk *c)
+{
+	uint8_t	*p = (uint8_t *)line;
+	size_t	 n;
+
+	if (c->gap_last != 0) {
+		n = gap_json(line + FRAME_HEAD, GAP_MAX, c);
+		frame_head(p, STREAM_NONE, 0, n);
+		p += FRAME_HEAD + n;
+	}
+	if (c->seq != 0) {
+		frame_head(p, (unsigned int)c->stream, c->seq, c->bytes.len);
+		p += FRAME_HEAD;
+	}
+	return (size_t)(p - (uint8_t *)line);
+}
+
+/* All of it in pieces, borrowed from the chunk and from `line'. */
+static void
+chunk_pieces(const struct msg_session_chunk *c, int frames,
+    struct iovec ret[PIECES])
+{
+	ret[0].iov_base = line;
+	ret[0].iov_len = frames ? chunk_frames(c) : chunk_lines(c);
+	ret[1].iov_base = (void *)(uintptr_t)c->bytes.data;
+	ret[1].iov_len = frames ? c->bytes.len : 0;
+}
+
+/* As http_write(). */
+static int
+chunk_tell(struct http_req *r, int frames, const struct msg_session_chunk *c)
+{
+	struct iovec	v[PIECES];
+
+	chunk_pieces(c, frames, v);
+	return http_writev(r, v, PIECES);
+}
+
+/* As http_write_json(). */
+static int
+json_tell(struct http_req *r, int frames, json_t *o)
+{
+	uint8_t		 head[FRAME_HEAD];
+	struct iovec	 v[2];
+	char		*s;
+	int		 ret;
+
+	if (!frames)
+		return http_write_json(r, o);
+	s = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	if (s == NULL)
+		return -1;	/* as there: cannot be of what we made */
+	v[0].iov_base = head;
+	v[0].iov_len = sizeof(head);
+	v[1].iov_base = s;
+	v[1].iov_len = strlen(s);
+	frame_head(head, STREAM_NONE, 0, v[1].iov_len);
+	ret = http_writev(r, v, 2);
+	free(s);
+	return ret;
+}
+
+static int
+frames_asked(const struct http_req *r)
+{
+	return http_accepts(r, FRAME_TYPE);
+}
+
+static void
+stream_begin(struct http_req *r, int frames)
+{
+	http_stream(r, 200, frames ? FRAME_TYPE : "application/x-ndjson");
+}
 
 /* ---- life --------------------------------------------------------- */
 
@@ -121,44 +246,21 @@ static size_t
 exec_room(void *arg)
 {
 	const struct exec	*e = arg;
+	size_t			 room = HTTP_QUEUE_MAX;
 
-	if (!e->stream)
-		return HTTP_QUEUE_MAX;
-	if (!e->begun)		/* all of it has to fit the queue later */
-		return HTTP_QUEUE_MAX / 2 - e->early.len;
-	return http_room(e->req);
-}
-
-/* A gap as a line into dst; its length. */
-static size_t
-gap_line(char *dst, size_t size, const struct msg_session_chunk *c)
-{
-	return (size_t)snprintf(dst, size, "{\"gap\":{\"first\":%llu,"
-	    "\"last\":%llu,\"bytes\":%llu}}\n",
-	    (unsigned long long)c->gap_first,
-	    (unsigned long long)c->gap_last,
-	    (unsigned long long)c->gap_bytes);
-}
-
-/* What a chunk says as lines, in `line'; their length. */
-static size_t
-chunk_lines(const struct msg_session_chunk *c)
-{
-	size_t	n = 0;
-
-	if (c->gap_last != 0)
-		n = gap_line(line, GAP_MAX, c);
-	if (c->seq != 0)
-		n += chunk_line(line + n, c->seq, (unsigned int)c->stream,
-		    c->bytes.data, c->bytes.len);
-	return n;
+	if (e->stream && e->begun)
+		room = http_room(e->req);
+	else if (e->stream)	/* all of it has to fit the queue later */
+		room = HTTP_QUEUE_MAX / 2 - e->early.len;
+	return chunks_in(room, e->frames);
 }
 
 static void
 exec_chunk(void *arg, const struct msg_session_chunk *c)
 {
 	struct exec	*e = arg;
-	size_t		 n;
+	struct iovec	 v[PIECES];
+	size_t		 i;
 
 	if (!e->stream) {
 		if (c->gap_last != 0)
@@ -168,10 +270,11 @@ exec_chunk(void *arg, const struct msg_session_chunk *c)
 			    &c->bytes);
 		return;
 	}
-	n = chunk_lines(c);
-	if (!e->begun)
-		append(&e->early, line, n);
-	else if (http_write(e->req, line, n) != 1)
+	if (!e->begun) {
+		chunk_pieces(c, e->frames, v);
+		for (i = 0; i < PIECES; i++)
+			append(&e->early, v[i].iov_base, v[i].iov_len);
+	} else if (chunk_tell(e->req, e->frames, c) != 1)
 		exec_break(e, CODE_INTERNAL, "The connection was closed.");
 }
 
@@ -205,7 +308,7 @@ exec_maybe_over(struct exec *e)
 		return;
 	if (!e->stream)
 		exec_result(e);
-	else if (http_write_json(e->req, json_pack("{so}", "end",
+	else if (json_tell(e->req, e->frames, json_pack("{so}", "end",
 	    session_json(e->session))) == 1)
 		http_end(e->req);
 	else
@@ -282,9 +385,9 @@ exec_running(struct exec *e)
 	e->end.arg = e;
 	if (e->stream) {
 		e->begun = 1;
-		http_stream(e->req, 200, "application/x-ndjson");
-		(void)http_write_json(e->req, json_pack("{s{ss}}", "start",
-		    "sessionId", e->session->id));
+		stream_begin(e->req, e->frames);
+		(void)json_tell(e->req, e->frames, json_pack("{s{ss}}",
+		    "start", "sessionId", e->session->id));
 		if (e->early.len != 0)	/* gone: exec_gone() comes */
 			(void)http_write(e->req, e->early.data,
 			    e->early.len);
@@ -321,6 +424,7 @@ exec_new(struct http_req *r)
 
 	e->req = r;
 	e->stream = http_query_u64(r, "stream", 0) != 0;
+	e->frames = e->stream && frames_asked(r);
 	http_on_gone(r, exec_gone, e);
 	http_on_drain(r, exec_drain, e);
 	return e;
@@ -380,7 +484,7 @@ struct tail {
 	struct session		*session;	/* referenced */
 	struct reader		*reader;	/* owned */
 	struct session_wait	 end;
-	int			 follow, begun, told;
+	int			 follow, frames, begun, told;
 };
 
 static void
@@ -398,7 +502,7 @@ tail_begin(struct tail *t)
 	if (t->begun)
 		return;
 	t->begun = 1;
-	http_stream(t->req, 200, "application/x-ndjson");
+	stream_begin(t->req, t->frames);
 }
 
 static size_t
@@ -406,7 +510,8 @@ tail_room(void *arg)
 {
 	const struct tail	*t = arg;
 
-	return t->begun ? http_room(t->req) : HTTP_QUEUE_MAX;
+	return chunks_in(t->begun ? http_room(t->req) : HTTP_QUEUE_MAX,
+	    t->frames);
 }
 
 static void
@@ -415,7 +520,7 @@ tail_chunk(void *arg, const struct msg_session_chunk *c)
 	struct tail	*t = arg;
 
 	tail_begin(t);
-	if (http_write(t->req, line, chunk_lines(c)) != 1) {
+	if (chunk_tell(t->req, t->frames, c) != 1) {
 		http_abort(t->req);
 		tail_free(t);
 	}
@@ -426,7 +531,7 @@ tail_ended(struct session_wait *w, struct session *s)
 {
 	struct tail	*t = w->arg;
 
-	if (http_write_json(t->req, json_pack("{so}", "end",
+	if (json_tell(t->req, t->frames, json_pack("{so}", "end",
 	    session_json(s))) == 1)
 		http_end(t->req);
 	else
@@ -504,6 +609,7 @@ tail_session(struct session *s, enum wb_code code, void *arg)
 	t->req = r;
 	t->session = session_ref(s);
 	t->follow = http_query_u64(r, "follow", 0) != 0;
+	t->frames = frames_asked(r);
 	t->end.fn = tail_ended;
 	t->end.arg = t;
 	t->reader = reader_new(s, http_query_u64(r, "after", 0), t->follow,
@@ -515,8 +621,9 @@ tail_session(struct session *s, enum wb_code code, void *arg)
 	}
 	http_on_gone(r, tail_gone, t);
 	http_on_drain(r, tail_drain, t);
-	if (s->state != SESSION_ENDED)
-		tail_begin(t);	/* a first line may be long in coming */
+	/* a first chunk may be long in coming, but not one that is there */
+	if (s->state != SESSION_ENDED && reader_told(t->reader) >= s->last_seq)
+		tail_begin(t);
 }
 
 void

@@ -96,6 +96,14 @@ json_t	*bytes_json(const uint8_t *, size_t len, const char **ret_enc);
 #define LINE_MAX_BYTES	(65536 + 256)
 size_t	chunk_line(char *dst, uint64_t seq, unsigned int stream,
 	    const uint8_t *, size_t len);
+/*
+ * What stands before len bytes of a frame; workbox-api(7).  kind: the stream
+ * of a chunk, or STREAM_NONE (and seq 0): an object of JSON.
+ */
+#define FRAME_TYPE	"application/vnd.workbox.output"
+#define FRAME_HEAD	16
+void	frame_head(uint8_t dst[FRAME_HEAD], unsigned int kind, uint64_t seq,
+	    size_t len);
 /* "snake_case" to "camelCase" in place. */
 void	text_camel(char *);
 json_t	*time_json(uint64_t ms);
@@ -491,7 +499,7 @@ void	 sessions_now(struct box *, json_t *items,
 
 struct reader;
 struct reader_ops {
-	/* Bytes of LINE_MAX_BYTES lines that can be taken now. */
+	/* Chunks of any length that can be taken now. */
 	size_t	(*room)(void *);
 	/* gap_last 0: nothing was lost before it; seq 0: only a gap. */
 	void	(*chunk)(void *, const struct msg_session_chunk *);

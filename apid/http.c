@@ -276,6 +276,51 @@ http_conn_flush(struct http_conn *c)
 		conn_sent(c);
 }
 
+/* As many of the pieces' bytes as the socket takes; those are cut off. */
+static void
+put_now(struct http_conn *c, struct iovec *v, size_t n)
+{
+	struct msghdr	m = { .msg_iov = v, .msg_iovlen = n };
+	size_t		done, part;
+	ssize_t		r;
+
+	do
+		r = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (r == -1 && errno == EINTR);
+	if (r == -1) {
+		if (errno != EAGAIN)
+			http_conn_kill(c);
+		return;
+	}
+	c->moved += (size_t)r;
+	c->stalled_ms = 0;
+	for (done = (size_t)r; done > 0; v++) {
+		part = v->iov_len < done ? v->iov_len : done;
+		v->iov_base = (char *)v->iov_base + part;
+		v->iov_len -= part;
+		done -= part;
+	}
+}
+
+void
+http_conn_put(struct http_conn *c, struct iovec *v, size_t n)
+{
+	int	waits = evbuffer_get_length(c->out) > 0;
+	size_t	i;
+
+	if (!waits)
+		put_now(c, v, n);
+	for (i = 0; i < n && !c->dead; i++)
+		if (v[i].iov_len > 0 && evbuffer_add(c->out, v[i].iov_base,
+		    v[i].iov_len) == -1)
+			fatalx("out of memory");
+	if (waits && !c->writing)
+		http_conn_flush(c);
+	else if (!c->dead && evbuffer_get_length(c->out) > 0 &&
+	    c->stalled_ms == 0)
+		c->stalled_ms = mono_ms();
+}
+
 static void
 conn_on_write(evutil_socket_t fd, short what, void *arg)
 {

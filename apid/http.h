@@ -99,6 +99,8 @@ uint64_t	 http_query_u64(const struct http_req *, const char *name,
 /* The i-th value of one that may be repeated (label), or NULL. */
 const char	*http_query_nth(const struct http_req *, const char *name,
 		    unsigned int i);
+/* Whether Accept names the media type, and not with a weight of 0. */
+int		 http_accepts(const struct http_req *, const char *type);
 /* The body, parsed and valid by the route's schema; NULL: has none. */
 const json_t	*http_json(const struct http_req *);
 /* The body of a route with raw bytes. */
@@ -169,6 +171,10 @@ void	http_stream(struct http_req *, int status, const char *type);
  * for the drain callback; -1: nobody reads any more, make the final call.
  */
 int	http_write(struct http_req *, const void *, size_t len);
+/* The same of up to HTTP_PARTS pieces; none is kept. */
+#define HTTP_PARTS	4
+struct iovec;
+int	http_writev(struct http_req *, const struct iovec *, size_t n);
 /* Object and newline (the reference is taken in every case); as above. */
 int	http_write_json(struct http_req *, json_t *);
 size_t	http_room(const struct http_req *);	/* bytes that still fit */

@@ -121,6 +121,11 @@ void	http_conn_enter(struct http_conn *);
 void	http_conn_leave(struct http_conn *);
 /* Sends what can be sent. */
 void	http_conn_flush(struct http_conn *);
+/*
+ * Sends pieces, or queues what the socket does not take: what goes at once
+ * is never copied.  At most HTTP_PARTS + 2 pieces; the array is changed.
+ */
+void	http_conn_put(struct http_conn *, struct iovec *, size_t n);
 /* The answer is complete; close: no request after it. */
 void	http_conn_answered(struct http_conn *, int close);
 /* Cut now; the request, if any, is told. */

@@ -178,6 +178,60 @@ http_header(const struct http_req *r, const char *name)
 	return NULL;
 }
 
+/* Whether a weight of 0 stands between p and end; RFC 9110, 12.4.2. */
+static int
+weight_zero(const char *p, const char *end)
+{
+	while ((p = memchr(p, ';', (size_t)(end - p))) != NULL) {
+		for (p++; p < end && (*p == ' ' || *p == '\t'); p++)
+			;
+		if (end - p < 3 || strncasecmp(p, "q=0", 3) != 0)
+			continue;
+		for (p += 3; p < end && (*p == '.' || *p == '0'); p++)
+			;
+		return p == end || *p < '1' || *p > '9';
+	}
+	return 0;
+}
+
+/* One element of Accept. */
+static int
+accept_names(const char *p, const char *end, const char *type)
+{
+	size_t	n = strlen(type);
+
+	while (p < end && (*p == ' ' || *p == '\t'))
+		p++;
+	if ((size_t)(end - p) < n || strncasecmp(p, type, n) != 0)
+		return 0;
+	p += n;
+	return (p == end || *p == ';' || *p == ' ' || *p == '\t') &&
+	    !weight_zero(p, end);
+}
+
+int
+http_accepts(const struct http_req *r, const char *type)
+{
+	const char	*p;
+	unsigned int	 i;
+	size_t		 n;
+
+	for (i = 0; i < r->parse.nfields; i++) {
+		if (strcasecmp(r->head + r->parse.field[i].name.off,
+		    "Accept") != 0)
+			continue;
+		p = r->head + r->parse.field[i].value.off;
+		for (;; p += n + 1) {
+			n = strcspn(p, ",");
+			if (accept_names(p, p + n, type))
+				return 1;
+			if (p[n] == '\0')
+				break;
+		}
+	}
+	return 0;
+}
+
 const char *
 http_param(const struct http_req *r, const char *name)
 {
@@ -662,26 +716,41 @@ http_room(const struct http_req *r)
 }
 
 int
-http_write(struct http_req *r, const void *data, size_t len)
+http_writev(struct http_req *r, const struct iovec *part, size_t n)
 {
 	struct http_conn	*c = r->conn;
+	struct iovec		 v[HTTP_PARTS + 2];
+	char			 size[24], crlf[] = "\r\n";
+	size_t			 i, len = 0;
 
 	if (c == NULL || r->mute)
 		return -1;
+	if (n > HTTP_PARTS)
+		fatalx("a write of %zu pieces", n);
+	for (i = 0; i < n; i++)
+		len += part[i].iov_len;
 	if (len == 0)
 		return 1;
 	if (len > http_room(r) && evbuffer_get_length(c->out) > 0)
 		return 0;
+	memcpy(v + 1, part, n * sizeof(*part));
+	v[0].iov_base = size;
+	v[0].iov_len = !r->chunked ? 0 :
+	    (size_t)snprintf(size, sizeof(size), "%zx\r\n", len);
+	v[n + 1].iov_base = crlf;
+	v[n + 1].iov_len = r->chunked ? 2 : 0;
 	http_conn_enter(c);
-	if (r->chunked)
-		out_printf(c, "%zx\r\n", len);
-	if (evbuffer_add(c->out, data, len) == -1 ||
-	    (r->chunked && evbuffer_add(c->out, "\r\n", 2) == -1))
-		fatalx("out of memory");
-	if (!c->writing)
-		http_conn_flush(c);
+	http_conn_put(c, v, n + 2);
 	http_conn_leave(c);
 	return 1;
+}
+
+int
+http_write(struct http_req *r, const void *data, size_t len)
+{
+	struct iovec	v = { (void *)(uintptr_t)data, len };
+
+	return http_writev(r, &v, 1);
 }
 
 int

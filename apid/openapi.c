@@ -180,7 +180,11 @@ responses(const struct route *r)
 
 	for (a = r->answer; a->status != 0; a++) {
 		entry = status_entry(o, a->status, a->doc);
-		if (a->kind != RA_EMPTY)
+		if (a->kind == RA_FRAMES)
+			add_content(entry, "application/vnd.workbox.output",
+			    pack(json_pack("{s:s, s:s}", "type", "string",
+			    "format", "binary")));
+		else if (a->kind != RA_EMPTY)
 			add_content(entry, a->kind == RA_JSON ?
 			    "application/json" : "application/x-ndjson",
 			    ref(a->schema));

@@ -5,7 +5,7 @@
  * chunk only for a SESSION_READ.  A reader asks for the chunks that it knows
  * to exist several at a time (READS_MAX), and for the one after them with a
  * single request that waits.  Requests carry ascending `after', are answered
- * in this order, and each asks for room of a whole line before it is made;
+ * in this order, and each asks for room of a whole chunk before it is made;
  * so what is held for a slow client is bounded by its queue, and what it
  * does not take stays in the runner, which holds the command back (for one
  * reader, the holder) or tells a gap later.
@@ -30,6 +30,7 @@
 #include "xmalloc.h"
 
 #define READS_MAX	8		/* outstanding, per reader */
+#define READS_LOW	3		/* so few: ask again, for several */
 #define HOLD_MS		3000		/* a holder is heard of */
 #define BEYOND		1000000		/* chunks: surely not there */
 #define FEED_MAX	32768		/* bytes of one SESSION_STDIN */
@@ -385,9 +386,10 @@ reader_more(struct reader *r)
 
 	if (r->over || s->box->runner == NULL)
 		return;		/* readers_lost() ends it */
+	if (r->out > READS_LOW)
+		return;		/* or each answer wakes the runner for one */
 	room = r->ops->room(r->arg);
-	while (!r->waiting && r->out < READS_MAX &&
-	    room >= (r->out + 1) * (size_t)LINE_MAX_BYTES) {
+	while (!r->waiting && r->out < READS_MAX && r->out < room) {
 		if (r->targeted && !r->follow && r->ask >= r->target)
 			return;
 		if (r->ask < s->last_seq)

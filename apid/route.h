@@ -42,13 +42,13 @@ struct route_query {
 	const char		*doc;
 };
 
-enum route_answer_kind { RA_JSON, RA_LINES, RA_EMPTY };
+enum route_answer_kind { RA_JSON, RA_LINES, RA_FRAMES, RA_EMPTY };
 
 /* status 0 ends a list. */
 struct route_answer {
 	int			 status;
 	enum route_answer_kind	 kind;
-	const char		*schema;	/* NULL: RA_EMPTY */
+	const char		*schema;	/* RA_JSON, RA_LINES */
 	const char		*doc;
 };
 

@@ -265,18 +265,32 @@ text_json_or_null(const char *s)
 static const char	b64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			    "abcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/* Two characters for each twelve bits: half as many look-ups. */
+static const char *
+b64_pairs(void)
+{
+	static char	pair[4096][2];
+	unsigned int	i;
+
+	if (pair[0][0] == '\0')
+		for (i = 0; i < 4096; i++) {
+			pair[i][0] = b64[i >> 6];
+			pair[i][1] = b64[i & 63];
+		}
+	return pair[0];
+}
+
 size_t
 base64(char *dst, const uint8_t *p, size_t len)
 {
+	const char	*pair = b64_pairs();
 	char		*q = dst;
 	uint32_t	 w;
 
-	for (; len >= 3; len -= 3, p += 3) {
+	for (; len >= 3; len -= 3, p += 3, q += 4) {
 		w = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
-		*q++ = b64[w >> 18];
-		*q++ = b64[w >> 12 & 63];
-		*q++ = b64[w >> 6 & 63];
-		*q++ = b64[w & 63];
+		memcpy(q, pair + (size_t)2 * (w >> 12), 2);
+		memcpy(q + 2, pair + (size_t)2 * (w & 4095), 2);
 	}
 	if (len == 0)
 		return (size_t)(q - dst);
@@ -308,55 +322,75 @@ bytes_json(const uint8_t *p, size_t len, const char **ret_enc)
 
 /* ---- a line of output --------------------------------------------- */
 
-/* Bytes that RFC 8259 wants escaped: how long each becomes. */
-static size_t
-escaped_len(const uint8_t *p, size_t len)
-{
-	size_t	i, n = len;
+#define ONES	UINT64_C(0x0101010101010101)
 
-	for (i = 0; i < len; i++)
-		if (p[i] == '"' || p[i] == '\\' || p[i] == '\n' ||
-		    p[i] == '\t' || p[i] == '\r')
-			n++;
-		else if (p[i] < 0x20)
-			n += 5;
-	return n;
+/* Not 0: a byte of w is below n, which is at most 0x80. */
+static uint64_t
+below(uint64_t w, uint8_t n)
+{
+	return (w - ONES * n) & ~w & ONES * 0x80;
 }
 
+/* Whether all eight bytes at p stand for themselves in a string of JSON. */
+static int
+plain8(const uint8_t *p)
+{
+	uint64_t	w;
+
+	memcpy(&w, p, sizeof(w));
+	return (below(w, 0x20) | below(w ^ ONES * '"', 1) |
+	    below(w ^ ONES * '\\', 1)) == 0;
+}
+
+/* A byte that RFC 8259 wants escaped; what is behind it. */
 static char *
-escape(char *q, const uint8_t *p, size_t len)
+escape_one(char *q, uint8_t c)
 {
 	static const char	hex[] = "0123456789abcdef";
-	size_t			i;
-	uint8_t			c;
 
-	for (i = 0; i < len; i++) {
-		c = p[i];
-		if (c >= 0x20 && c != '"' && c != '\\') {
-			*q++ = (char)c;
+	*q++ = '\\';
+	switch (c) {
+	case '"':
+	case '\\':
+		*q++ = (char)c;
+		return q;
+	case '\n':
+		*q++ = 'n';
+		return q;
+	case '\t':
+		*q++ = 't';
+		return q;
+	case '\r':
+		*q++ = 'r';
+		return q;
+	default:
+		memcpy(q, "u00", 3);
+		q[3] = hex[c >> 4];
+		q[4] = hex[c & 15];
+		return q + 5;
+	}
+}
+
+/* UTF-8 as the inside of a string; NULL: longer than max. */
+static char *
+escape(char *q, const uint8_t *p, size_t len, size_t max)
+{
+	const uint8_t	*end = p + len;
+	const char	*stop = q + max;
+
+	while (p < end) {
+		if (stop - q < 8)
+			return NULL;
+		if (end - p >= 8 && plain8(p)) {
+			memcpy(q, p, 8);
+			q += 8;
+			p += 8;
 			continue;
 		}
-		*q++ = '\\';
-		switch (c) {
-		case '"':
-		case '\\':
-			*q++ = (char)c;
-			break;
-		case '\n':
-			*q++ = 'n';
-			break;
-		case '\t':
-			*q++ = 't';
-			break;
-		case '\r':
-			*q++ = 'r';
-			break;
-		default:
-			memcpy(q, "u00", 3);
-			q[3] = hex[c >> 4];
-			q[4] = hex[c & 15];
-			q += 5;
-		}
+		if (*p >= 0x20 && *p != '"' && *p != '\\')
+			*q++ = (char)*p++;
+		else
+			q = escape_one(q, *p++);
 	}
 	return q;
 }
@@ -365,22 +399,36 @@ size_t
 chunk_line(char *dst, uint64_t seq, unsigned int stream, const uint8_t *p,
     size_t len)
 {
-	char	*q = dst;
-	int	 n, text;
+	char	*q = dst, *end = NULL;
+	int	 n;
 
-	/* a large chunk of control characters is shorter in base64 */
-	text = utf8_prefix(p, len) == len && escaped_len(p, len) <= 65536;
 	n = snprintf(q, 96, "{\"seq\":%llu,\"stream\":\"%s\",\"data\":\"",
 	    (unsigned long long)seq,
 	    stream == STREAM_STDERR ? "stderr" : "stdout");
 	q += n;
-	if (text)
-		q = escape(q, p, len);
-	else
-		q += base64(q, p, len);
+	/* a large chunk of control characters is shorter in base64 */
+	if (utf8_prefix(p, len) == len)
+		end = escape(q, p, len, 65536);
+	q = end != NULL ? end : q + base64(q, p, len);
 	n = snprintf(q, 32, "\",\"encoding\":\"%s\"}\n",
-	    text ? "utf-8" : "base64");
+	    end != NULL ? "utf-8" : "base64");
 	return (size_t)(q + n - dst);
+}
+
+/* ---- a frame of output -------------------------------------------- */
+
+void
+frame_head(uint8_t dst[FRAME_HEAD], unsigned int kind, uint64_t seq,
+    size_t len)
+{
+	int	i;
+
+	memset(dst, 0, FRAME_HEAD);
+	dst[0] = (uint8_t)kind;
+	for (i = 0; i < 4; i++)
+		dst[4 + i] = (uint8_t)(len >> (24 - 8 * i));
+	for (i = 0; i < 8; i++)
+		dst[8 + i] = (uint8_t)(seq >> (56 - 8 * i));
 }
 
 /* ---- names and numbers -------------------------------------------- */

@@ -308,6 +308,23 @@ like "  begins with the session" "$(head -n 1 "$work/body")" '^\{"start":\{"sess
 like "  chunks" "$(sed -n 2p "$work/body")" '^\{"seq":1,"stream":"stdout","data":"a\\n","encoding":"utf-8"\}$'
 like "  of both streams" "$(sed -n 3p "$work/body")" '^\{"seq":2,"stream":"stderr","data":"b\\n",'
 like "  ends with the result" "$(tail -n 1 "$work/body")" '^\{"end":\{.*"exitCode":7,'
+frames=application/vnd.workbox.output
+split='{"argv":["sh","-c","printf \"a\\\\000\\\\377\"; sleep 0.2; echo b >&2; exit 7"]}'
+hex() { od -An -v -tx1 "$work/body" | tr -d ' \n'; }
+told='01000000000000030000000000000001'6100ff'02000000000000020000000000000002'620a
+want "exec as frames" 200 POST "$E?stream=1" "$split" -H "Accept: text/html, $frames;v=1, */*" -D "$work/head"
+like "  says so" "$(cat "$work/head")" "^Content-Type: $frames"
+like "  bytes as they are, both streams" "$(hex)" "$told"'0{8}[0-9a-f]{8}0{16}7b22656e64223a'
+like "  begins with the session" "$(hex)" '^0{8}[0-9a-f]{8}0{16}7b227374617274223a'
+sid=$(tr -cd '[:print:]' <"$work/body" | sed -n 's/.*{"start":{"sessionId":"\([0-9A-Z]*\)"}}.*/\1/p')
+want "its output again, as frames" 200 GET "/v1/sandboxes/demo/sessions/$sid/output?after=1" '' -H "Accept: $frames" -H 'Accept: x/y'
+like "  from the number" "$(hex)" '^02000000000000020000000000000002620a0{8}'
+for a in '*/*' "$frames;q=0" "$frames;a=b; q=0.00" "x$frames" "${frames}s" application/x-ndjson; do
+	want "Accept: $a" 200 POST "$E?stream=1" '{"argv":["true"]}' -H "Accept: $a"
+	like "  is lines" "$(head -n 1 "$work/body")" '^\{"start"'
+done
+want "not as a stream, it is no frame" 200 POST "$E" '{"argv":["true"]}' -H "Accept: $frames"
+like "  but JSON" "$body" '"exitCode":0'
 want "a stream that cannot begin is a problem" 422 POST "$E?stream=1" '{"argv":["nonesuch"]}'
 
 # ---- sessions

@@ -347,7 +347,7 @@ static size_t
 reader_room(void *arg)
 {
 	(void)arg;
-	return (size_t)4 * LINE_MAX_BYTES;
+	return 4;
 }
 
 static void

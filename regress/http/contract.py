@@ -13,6 +13,23 @@ from urllib.parse import parse_qsl
 import jsonschema
 
 
+FRAMES = "application/vnd.workbox.output"
+
+
+def frames(data):
+    """Whole frames as (kind, three bytes, number, what follows); the rest."""
+    out, at = [], 0
+    while len(data) - at >= 16:
+        n = int.from_bytes(data[at + 4:at + 8], "big")
+        if len(data) - at - 16 < n:
+            break
+        out.append((data[at], bytes(data[at + 1:at + 4]),
+                    int.from_bytes(data[at + 8:at + 16], "big"),
+                    bytes(data[at + 16:at + 16 + n])))
+        at += 16 + n
+    return out, data[at:]
+
+
 class Contract:
     def __init__(self, doc):
         self.doc = doc
@@ -79,7 +96,25 @@ class Contract:
             for line in lines[:-1]:
                 out += self.text(schema, line, "line")
             return out
+        if ctype == FRAMES:
+            return self.frames(method, target, status, body)
         return self.text(schema, body, "answer")
+
+    def frames(self, method, target, status, body):
+        """Of what is no bytes of a command, the schema is that of a line."""
+        schema = self.answer_schema(method, target, status,
+                                    "application/x-ndjson")
+        last, out = 0, []
+        whole, rest = frames(body.encode("utf-8", "surrogateescape"))
+        for kind, zero, seq, data in whole:
+            if kind == 0 and seq == 0:
+                out += self.text(schema, data.decode(), "frame")
+            elif kind not in (1, 2) or seq <= last or not data:
+                out.append("frame %d of kind %d behind %d" % (seq, kind, last))
+            if zero != b"\0\0\0":
+                out.append("a frame with other bytes in its head")
+            last = max(last, seq)
+        return out + (["the last frame is not whole"] if rest else [])
 
     def check_request(self, method, target, body):
         """What was accepted must be what the document describes."""

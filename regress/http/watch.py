@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 
-from contract import Contract
+from contract import FRAMES, Contract, frames
 
 KEEP = 8 << 20      # bytes of a body that are looked at; longer: not
 
@@ -151,6 +151,8 @@ class Exchange:
         body = self.body
         if len(body) >= KEEP and self.type.startswith("application/x-ndjson"):
             body = body[:body.rfind(b"\n") + 1]
+        if len(body) >= KEEP and self.type == FRAMES:
+            body = body[:len(body) - len(frames(body)[1])]
         self.watch.judge(dict(
             self.x, status=self.status, type=self.type,
             body=body.decode("utf-8", "surrogateescape"),
