@@ -394,6 +394,21 @@ req_sink(struct req *r, int (*fn)(const char *, size_t, void *), void *arg)
 }
 
 void
+req_header(struct req *r, const char *line)
+{
+	header(r, line);
+}
+
+const char *
+req_type(const struct req *r)
+{
+	char	*type = NULL;
+
+	(void)curl_easy_getinfo(r->easy, CURLINFO_CONTENT_TYPE, &type);
+	return type == NULL ? "" : type;
+}
+
+void
 req_resume(struct req *r)
 {
 	(void)curl_easy_pause(r->easy, CURLPAUSE_CONT);

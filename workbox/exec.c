@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <curl/curl.h>
@@ -33,6 +34,10 @@
 #define INLINE_MAX	8192		/* bytes of input in the first call */
 #define CHUNK_MAX	65536		/* bytes of one POST of input */
 #define AGAIN_MS	200		/* before input is sent again */
+#define FRAMES		"application/vnd.workbox.output"
+#define ACCEPT		"Accept: " FRAMES ", application/x-ndjson;q=0.5"
+#define FRAME_HEAD	16		/* bytes; workbox-api(7) */
+#define FRAME_MOST	(LINE_MAX_BYTES / 2)	/* bytes behind it */
 
 struct piece {
 	struct piece	*next;			/* owned */
@@ -47,7 +52,7 @@ struct exec {
 	char		 key[33];
 	char		*sid;			/* owned; NULL: not known yet */
 	struct req	*out, *in, *sig;	/* owned, NULL: none */
-	struct lines	 lines;
+	struct lines	 lines;			/* or frames */
 	json_t		*ended;			/* owned: the session */
 	uint64_t	 after;			/* last chunk seen */
 	struct piece	*first;			/* owned: the queue */
@@ -268,30 +273,30 @@ on_start(struct exec *x, const json_t *start)
 	return 0;
 }
 
+/* Frees *o. */
 static int
-on_line(char *line, size_t len, void *arg)
+told(struct exec *x, struct out_line *o)
 {
-	struct exec	*x = arg;
-	struct out_line	 o;
-	int		 rc = 0;
+	int	rc = 0;
 
-	switch (out_parse(line, len, &o)) {
+	switch (o->kind) {
 	case LINE_SESSION:
-		rc = on_start(x, json_object_get(o.json, "start"));
+		rc = on_start(x, json_object_get(o->json, "start"));
 		break;
 	case LINE_CHUNK:
-		if (o.seq <= x->after)
+		if (o->seq <= x->after)
 			break;
-		x->after = o.seq;
+		x->after = o->seq;
 		x->away.failed = 0;
-		enqueue(x, o.fd, o.bytes, o.len);
+		enqueue(x, o->fd, o->bytes, o->len);
 		break;
 	case LINE_GAP:
 		x->away.failed = 0;
-		x->after = out_gap(o.json);
+		x->after = out_gap(o->json);
 		break;
 	case LINE_ENDED:
-		x->ended = json_incref(json_object_get(o.json, "end"));
+		json_decref(x->ended);
+		x->ended = json_incref(json_object_get(o->json, "end"));
 		break;
 	case LINE_BAD:
 		x->rc = fail("%s sent a line that is no output",
@@ -301,7 +306,76 @@ on_line(char *line, size_t len, void *arg)
 	case LINE_OTHER:
 		break;
 	}
-	out_free(&o);
+	out_free(o);
+	return rc;
+}
+
+static int
+on_line(char *line, size_t len, void *arg)
+{
+	struct out_line	o;
+
+	(void)out_parse(line, len, &o);
+	return told(arg, &o);
+}
+
+static uint64_t
+be(const char *p, size_t n)
+{
+	uint64_t	v = 0;
+
+	while (n-- > 0)
+		v = v << 8 | (uint8_t)*p++;
+	return v;
+}
+
+/* One frame, whole. */
+static int
+on_frame(struct exec *x, const char *head, const char *data, size_t len)
+{
+	struct out_line	o;
+
+	if (head[0] == 0) {
+		(void)out_parse(data, len, &o);
+		return told(x, &o);
+	}
+	memset(&o, 0, sizeof o);
+	o.kind = head[0] == STDOUT_FILENO || head[0] == STDERR_FILENO ?
+	    LINE_CHUNK : LINE_BAD;
+	o.seq = be(head + 8, 8);
+	o.fd = head[0];
+	o.bytes = data;
+	o.len = len;
+	return told(x, &o);
+}
+
+/* As lines_feed(): -1 also for a frame that is too long. */
+static int
+frames_feed(struct exec *x, const char *data, size_t n)
+{
+	struct lines	*l = &x->lines;
+	size_t		 at = 0, len;
+	int		 rc = 0;
+
+	if (n > LINE_MAX_BYTES - l->len)
+		return -1;
+	if (l->len + n > l->room) {
+		l->room = l->len + n < 65536 ? 65536 : l->len + n;
+		l->buf = xreallocarray(l->buf, l->room, 1);
+	}
+	memcpy(l->buf + l->len, data, n);
+	l->len += n;
+	while (rc == 0 && l->len - at >= FRAME_HEAD) {
+		len = (size_t)be(l->buf + at + 4, 4);
+		if (len > FRAME_MOST)
+			return -1;
+		if (l->len - at - FRAME_HEAD < len)
+			break;
+		rc = on_frame(x, l->buf + at, l->buf + at + FRAME_HEAD, len);
+		at += FRAME_HEAD + len;
+	}
+	l->len -= at;
+	memmove(l->buf, l->buf + at, l->len);
 	return rc;
 }
 
@@ -309,18 +383,19 @@ static int
 on_output(const char *data, size_t n, void *arg)
 {
 	struct exec	*x = arg;
+	int		 frames, rc;
 
 	if (x->queued > QUEUE_HIGH) {
 		x->paused = 1;
 		return 1;
 	}
-	if (lines_feed(&x->lines, data, n, on_line, x) == -1) {
-		if (x->rc == -1)
-			x->rc = fail("%s sent a line that is too long",
-			    client_server());
-		return -1;
-	}
-	return 0;
+	frames = strcasecmp(req_type(x->out), FRAMES) == 0;
+	rc = frames ? frames_feed(x, data, n) :
+	    lines_feed(&x->lines, data, n, on_line, x);
+	if (rc == -1 && x->rc == -1)
+		x->rc = fail("%s sent a %s that is too long",
+		    client_server(), frames ? "frame" : "line");
+	return rc;
 }
 
 /* Our reader has gone: the command learns it as it would from a pipe. */
@@ -391,6 +466,7 @@ ask(struct exec *x)
 	free(path);
 	req_key(x->out, x->key);
 	req_json(x->out, json_incref(x->body));
+	req_header(x->out, ACCEPT);
 	req_sink(x->out, on_output, x);
 	again_start(&x->away, x->out);
 	x->retry_at = 0;
@@ -417,6 +493,7 @@ static void
 follow(struct exec *x)
 {
 	x->out = out_ask(x->box, x->sid, x->after, 1);
+	req_header(x->out, ACCEPT);
 	req_sink(x->out, on_output, x);
 	again_start(&x->away, x->out);
 	x->retry_at = 0;

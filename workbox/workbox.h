@@ -279,6 +279,8 @@ void	 req_bytes(struct req *, const void *, size_t);	/* copied */
  */
 void	 req_sink(struct req *, int (*fn)(const char *, size_t, void *),
 	    void *arg);
+void	 req_header(struct req *, const char *line);
+const char *req_type(const struct req *);	/* of the answer, or "" */
 void	 req_resume(struct req *);
 /* Runs to the end.  0: 2xx; -1: anything else, not yet told. */
 int	 req_run(struct req *);

@@ -30,6 +30,24 @@ START_TEST(exec_cut)
 }
 END_TEST
 
+/* The same as frames, which are cut where they like. */
+START_TEST(exec_frames)
+{
+	with_input("", A("&0 0 {\"start\":{\"sessionId\":\"" SID "\"}}\n"
+	    "1 1 {\"not\": \"json\n2 2 told apart\n1 3 cut", "&1 3 cut,\n"
+	    "!", "&1 3 cut,\n0 0 {\"gap\":{\"first\":4,\"last\":5,"
+	    "\"bytes\":9}}\n1 6 end\n0 0 {\"end\":{\"exitCode\":4}}\n"), EXEC);
+	expect(4, "{\"not\": \"jsoncut,end", "told apart", "/sessions/" SID
+	    "/output?after=3&follow=1");
+	ck_assert_ptr_nonnull(strstr(errout, "9 bytes of output were "
+	    "dropped: chunks 4 to 5"));
+	ck_assert_ptr_nonnull(strstr(asked, "/output?after=2&follow=1"));
+	/* a server before frames: lines; one that is none: told so */
+	with_input("", A("&3 1 of no stream\n"), EXEC);
+	expect(125, "", "sent a line that is no output", NULL);
+}
+END_TEST
+
 START_TEST(exec_restart)
 {
 	with_input("", A("$" START "!", JSON("503", "{}"), JSON("502", ""),
@@ -227,6 +245,7 @@ exec_case(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, exec_whole);
 	tcase_add_test(tc, exec_cut);
+	tcase_add_test(tc, exec_frames);
 	tcase_add_test(tc, exec_restart);
 	tcase_add_test(tc, exec_once);
 	tcase_add_test(tc, made_once);

@@ -24,8 +24,10 @@
 
 #define PROGRAM	WB_TOP_BUILDDIR "/workbox/workbox"
 #define WORDS	22		/* of a command line, at most */
-#define HEAD	"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n" \
+#define HEAD_OF(type)	"HTTP/1.1 200 OK\r\nContent-Type: " type "\r\n" \
 	"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+#define HEAD		HEAD_OF("application/x-ndjson")
+#define FRAMES_HEAD	HEAD_OF("application/vnd.workbox.output")
 
 char		 out[1 << 20], errout[65536], asked[65536];
 int		 code;
@@ -57,6 +59,49 @@ rig_sweep(void)
 
 static void	serve_one(void);
 
+static void
+put_chunk(int fd, const char *p, size_t n)
+{
+	char	size[32];
+
+	(void)snprintf(size, sizeof size, "%zx\r\n", n);
+	(void)!write(fd, size, strlen(size));
+	(void)!write(fd, p, n);
+	(void)!write(fd, "\r\n", 2);
+}
+
+/*
+ * "&" stands for the head of a stream of frames, each line after it, "kind
+ * number text", for one that comes in two parts, but "!" for a cut.
+ */
+static void
+answer_frames(int fd, const char *text)
+{
+	char		 frame[4096] = "";
+	unsigned long	 kind, seq;
+	char		*end;
+	size_t		 n, i;
+
+	(void)!write(fd, FRAMES_HEAD, strlen(FRAMES_HEAD));
+	for (; *text != '\0' && *text != '!'; text = end + 1 + n + 1) {
+		kind = strtoul(text, &end, 10);
+		seq = strtoul(end, &end, 10);
+		n = strcspn(end + 1, "\n");
+		frame[0] = (char)kind;
+		for (i = 0; i < 8; i++) {
+			frame[4 + i % 4] = (char)(n >> (24 - 8 * (i % 4)));
+			frame[8 + i] = (char)(seq >> (56 - 8 * i));
+		}
+		memcpy(frame + 16, end + 1, n);
+		put_chunk(fd, frame, 7);
+		if (end[1 + n] == '\0')
+			return;		/* a cut in a frame */
+		put_chunk(fd, frame + 7, 9 + n);
+	}
+	if (*text != '!')
+		(void)!write(fd, "0\r\n\r\n", 5);
+}
+
 /*
  * "$" stands for the head of a stream, each line after it for a chunk; "~"
  * for another connection, served before this one goes on; "!" cuts it.
@@ -65,8 +110,11 @@ static void
 answer(int fd, const char *text)
 {
 	const char	*p, *nl;
-	char		 size[32];
 
+	if (*text == '&') {
+		answer_frames(fd, text + 1);
+		return;
+	}
 	if (*text != '$') {
 		(void)!write(fd, text, strlen(text));
 		return;
@@ -80,10 +128,7 @@ answer(int fd, const char *text)
 		}
 		nl = strchr(p, '\n');
 		nl = nl == NULL ? p + strlen(p) : nl + 1;
-		(void)snprintf(size, sizeof size, "%zx\r\n", (size_t)(nl - p));
-		(void)!write(fd, size, strlen(size));
-		(void)!write(fd, p, (size_t)(nl - p));
-		(void)!write(fd, "\r\n", 2);
+		put_chunk(fd, p, (size_t)(nl - p));
 	}
 	if (*p != '!')
 		(void)!write(fd, "0\r\n\r\n", 5);
