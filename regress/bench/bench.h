@@ -44,6 +44,7 @@ struct http {
 	char	*body;		/* owned: of the last answer, terminated */
 	size_t	 len;
 	char	 host[64];
+	const char *accept;		/* borrowed; NULL: says nothing */
 	char	 token[300];
 };
 int	http_open(struct http *, const char *host_port, const char *token);

@@ -20,6 +20,8 @@
 
 #define ROOM	((size_t)512 << 20)	/* of an answer on the wire */
 #define END	"\r\n0\r\n\r\n"		/* of a chunked one */
+#define FRAMES	"application/vnd.workbox.output"
+#define FRAME_HEAD	16		/* bytes; workbox-api(7) */
 
 extern char	**environ;
 
@@ -45,26 +47,47 @@ room_init(void)
 	return 0;
 }
 
+/* Reads more of the answer: 0, or -1. */
+static int
+more(struct http *c, const char *text)
+{
+	ssize_t	r;
+
+	if (len >= ROOM - 1 || (r = http_read(c, wire + len,
+	    ROOM - 1 - len)) <= 0) {
+		fprintf(stderr, "answer without %s: %.400s\n", text, wire);
+		return -1;
+	}
+	len += (size_t)r;
+	wire[len] = '\0';
+	return 0;
+}
+
 /* Reads on until the text is there: 0, or -1. */
 static int
 until(struct http *c, const char *text)
 {
 	size_t	n = strlen(text), from;
-	ssize_t	r;
 
-	for (;;) {
-		if (len >= ROOM - 1 || (r = http_read(c, wire + len,
-		    ROOM - 1 - len)) <= 0) {
-			fprintf(stderr, "answer without %s: %.400s\n", text,
-			    wire);
-			return -1;
-		}
+	do {
 		from = len > n ? len - n : 0;
-		len += (size_t)r;
-		wire[len] = '\0';
-		if (memmem(wire + from, len - from, text, n) != NULL)
-			return 0;
-	}
+		if (more(c, text) == -1)
+			return -1;
+	} while (memmem(wire + from, len - from, text, n) == NULL);
+	return 0;
+}
+
+/* The same of a stream's end, which is the last thing there is. */
+static int
+until_end(struct http *c)
+{
+	size_t	n = strlen(END);
+
+	do
+		if (more(c, END) == -1)
+			return -1;
+	while (len < n || memcmp(wire + len - n, END, n) != 0);
+	return 0;
 }
 
 static int
@@ -139,18 +162,16 @@ chunk(const json_t *line, json_int_t *seq, char *out)
 	return r;
 }
 
-/* The lines of the stream: no gap, each chunk in its turn, exit code 0. */
-static int
-stream_ok(void)
+/* Lines of a stream: the bytes, or -1 at what does not follow. */
+static ssize_t
+lines_ok(char *p, const char *end, json_int_t *ret_seq, int *ret_ended)
 {
 	json_int_t	 seq = 0;
 	size_t		 n, have = 0;
-	char		*p = strstr(wire, "\r\n\r\n"), *nl, *end;
-	ssize_t		 r = p == NULL ? -1 : http_unchunk(p + 4,
-			    len - (size_t)(p + 4 - wire), p + 4);
-	int		 ended = 0;
+	char		*nl;
+	ssize_t		 r = 0;
 
-	for (end = p + 4 + r, p += 4; r >= 0 && p < end; p = nl + 1) {
+	for (; r >= 0 && p < end; p = nl + 1) {
 		json_t	*line;
 
 		r = 0;
@@ -162,16 +183,70 @@ stream_ok(void)
 		else if (json_object_get(line, "seq") != NULL)
 			r = chunk(line, &seq, bytes + have);
 		else if (json_object_get(line, "end") != NULL)
-			ended = 1;
+			*ret_ended = 1;
 		json_decref(line);
 		have += (size_t)(r > 0 ? r : 0);
 	}
-	if (r < 0 || !ended) {
+	*ret_seq = seq;
+	return r < 0 ? -1 : (ssize_t)have;
+}
+
+static uint64_t
+be(const char *p, size_t n)
+{
+	uint64_t	v = 0;
+
+	while (n-- > 0)
+		v = v << 8 | (uint8_t)*p++;
+	return v;
+}
+
+/* The same of frames. */
+static ssize_t
+frames_ok(const char *p, const char *end, json_int_t *ret_seq,
+    int *ret_ended)
+{
+	json_int_t	seq = 0;
+	size_t		n, have = 0;
+
+	for (; end - p >= FRAME_HEAD; p += n) {
+		*ret_seq = seq;
+		n = be(p + 4, 4);
+		if (n > (size_t)(end - p) - FRAME_HEAD || (p[0] != 0 &&
+		    (json_int_t)be(p + 8, 8) != ++seq))
+			return -1;
+		p += FRAME_HEAD;
+		if (p[-FRAME_HEAD] != 0) {
+			memcpy(bytes + have, p, n);
+			have += n;
+		} else if (memmem(p, n, "\"gap\"", 5) == p + 1)
+			return -1;
+		else if (memmem(p, n, "\"end\"", 5) == p + 1)
+			*ret_ended = 1;
+	}
+	return p == end ? (ssize_t)have : -1;
+}
+
+/* The stream: no gap, each chunk in its turn, whole, the file's bytes. */
+static int
+stream_ok(int frames)
+{
+	json_int_t	 seq = 0;
+	char		*p = strstr(wire, "\r\n\r\n");
+	ssize_t		 n = p == NULL ? -1 : http_unchunk(p + 4,
+			    len - (size_t)(p + 4 - wire), p + 4), have = -1;
+	int		 ended = 0;
+
+	if (n >= 0 && frames)
+		have = frames_ok(p + 4, p + 4 + n, &seq, &ended);
+	else if (n >= 0)
+		have = lines_ok(p + 4, p + 4 + n, &seq, &ended);
+	if (have < 0 || !ended) {
 		fprintf(stderr, "stream: a gap or no end behind chunk %lld\n",
 		    (long long)seq);
 		return -1;
 	}
-	return same("exec", bytes, have);
+	return same("exec", bytes, (size_t)have);
 }
 
 static double
@@ -180,16 +255,17 @@ ours_cat(void *arg)
 	char	path[128], json[128];
 	double	t0;
 
-	(void)arg;
 	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s/exec?stream=1",
 	    boxid);
 	(void)snprintf(json, sizeof(json), "{\"argv\":[\"cat\",\"%s\"]}",
 	    file);
+	h.accept = arg;
 	t0 = bench_usec();
-	if (ask(&h, "POST", path, json) == -1 || until(&h, END) == -1)
+	if (ask(&h, "POST", path, json) == -1 || until_end(&h) == -1)
 		return -1;
 	t0 = bench_usec() - t0;
-	return stream_ok() == -1 ? -1 : t0;
+	h.accept = NULL;
+	return stream_ok(arg != NULL) == -1 ? -1 : t0;
 }
 
 /* Runs argv with its output as a pipe and reads that to its end. */
@@ -221,8 +297,9 @@ peer_cat(void *arg)
 	return st != 0 || same(argv[0], wire, len) == -1 ? -1 : t0;
 }
 
+/* form: what is accepted; NULL: lines of JSON. */
 static int
-cat_row(long pid, const char *name, const char *what)
+cat_row(long pid, const char *name, const char *form, const char *what)
 {
 	struct bench_stat	 a, b;
 	char			*argv[NSENTER + 3] = { NULL };
@@ -232,8 +309,8 @@ cat_row(long pid, const char *name, const char *what)
 	nsenter_argv(argv, pid);
 	argv[NSENTER] = S("cat");
 	argv[NSENTER + 1] = file;
-	if (bench_pairs(ours_cat, NULL, peer_cat, argv, 1, pairs_of(10), &a,
-	    &b) == -1)
+	if (bench_pairs(ours_cat, (void *)(uintptr_t)form, peer_cat, argv, 1,
+	    pairs_of(10), &a, &b) == -1)
 		return -1;
 	bench_rate("P9", what, (double)file_len, &a, &b,
 	    "nsenter cat, a pipe", 0.5, 0.8);
@@ -253,8 +330,13 @@ row_p9(void)
 		return -1;
 	(void)snprintf(text, sizeof(text), "%s.txt", big);
 	r = (pid = host_pid(boxid)) == -1 ||
-	    cat_row(pid, big, "cat of 256 MiB, any bytes, MB/s") == -1 ||
-	    cat_row(pid, text, "the same, text, MB/s") == -1 ? -1 : 0;
+	    cat_row(pid, big, FRAMES, "cat of 256 MiB, any bytes, MB/s") ==
+	    -1 ||
+	    cat_row(pid, text, FRAMES, "the same, text, MB/s") == -1 ||
+	    cat_row(pid, big, NULL, "any bytes, in lines of JSON, MB/s") ==
+	    -1 ||
+	    cat_row(pid, text, NULL, "text, in lines of JSON, MB/s") == -1 ?
+	    -1 : 0;
 	return destroy(boxid) == -1 ? -1 : r;
 }
 

@@ -101,8 +101,11 @@ http_send(struct http *h, const char *method, const char *path,
 	int		n;
 
 	n = snprintf(req, sizeof(req), "%s %s HTTP/1.1\r\nHost: %s\r\n"
-	    "Authorization: Bearer %s\r\n%sContent-Length: %zu\r\n\r\n%s",
-	    method, path, h->host, h->token, json == NULL ? "" :
+	    "Authorization: Bearer %s\r\n%s%s%s%sContent-Length: %zu\r\n"
+	    "\r\n%s", method, path, h->host, h->token,
+	    h->accept == NULL ? "" : "Accept: ",
+	    h->accept == NULL ? "" : h->accept,
+	    h->accept == NULL ? "" : "\r\n", json == NULL ? "" :
 	    "Content-Type: application/json\r\n",
 	    json == NULL ? 0 : strlen(json), json == NULL ? "" : json);
 	return send_all(h->fd, req, (size_t)n);
