@@ -71,6 +71,16 @@ held_back(const struct session *s)
 	return b > 2UL * CHUNK_MAX && behind_all() > ring_bound() / 2;
 }
 
+/* How many chunks to read: what readers bind stays below their half. */
+static size_t
+chunks_now(const struct outpipe *o)
+{
+	if (!o->wide || (o->session->attached &&
+	    behind_all() + WIDE_PIPE > ring_bound() / 2))
+		return 1;
+	return WIDE_CHUNKS;
+}
+
 /* Drops its oldest block, unless a reader must still see it. */
 static int
 drop_from(struct session *s)
@@ -154,7 +164,7 @@ pipe_read(struct outpipe *o)
 		pipe_pause(o);
 		return 0;
 	}
-	if ((nv = room(s, o->wide ? WIDE_CHUNKS : 1, v)) == 0) {
+	if ((nv = room(s, chunks_now(o), v)) == 0) {
 		pipe_pause(o);
 		return 0;
 	}
