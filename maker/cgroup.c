@@ -41,13 +41,12 @@
 #include "ulid.h"
 #include "xmalloc.h"
 
-#define QUOTA		100		/* us of 100,000, a thousandth */
 #define UNIT		"workbox-boxes.service"
 #define SLICE		"system.slice/" UNIT
 #define REMOVE_MAX	64		/* directories in one call */
 
 enum scope { PARENT = 1, BOX = 2, SESSIONS = 4 };
-enum knob_kind { MEMORY, SWAP, TCP, CPU, PIDS, NKNOBS };
+enum knob_kind { MEMORY, SWAP, TCP, PERIOD, CPU, PIDS, NKNOBS };
 enum controller { C_MEMORY, C_CPU, C_PIDS, NCONTROLLERS };
 
 static const char *const controllers[NCONTROLLERS] =
@@ -67,6 +66,8 @@ static const struct knob {
 	/* Else socket buffers are charged to nobody on v1; not inherited. */
 	[TCP] = { "socket_memory", C_MEMORY, BOX | SESSIONS,
 	    NULL, "memory.kmem.tcp.limit_in_bytes" },
+	/* v2 has both in one file; see quota(). */
+	[PERIOD] = { "cpu_milli", C_CPU, BOX, NULL, "cpu.cfs_period_us" },
 	[CPU] = { "cpu_milli", C_CPU, BOX,
 	    "cpu.max", "cpu.cfs_quota_us" },
 	[PIDS] = { "pids", C_PIDS, PARENT | BOX | SESSIONS,
@@ -87,6 +88,17 @@ static char		 note[400];
 
 /* ---- one file ------------------------------------------------------- */
 
+/*
+ * A thousandth of a processor in microseconds of a period, which is 10 ms: so
+ * long at most a neighbour meets one on all processors at once.  Less than
+ * 1 ms of a period the kernel does not give.
+ */
+static uint64_t
+quota(const struct box_limits *l)
+{
+	return l->cpu_milli < 100 ? 100 : 10;
+}
+
 static uint64_t
 knob_value(enum knob_kind k, int v2, const struct box_limits *l)
 {
@@ -97,8 +109,10 @@ knob_value(enum knob_kind k, int v2, const struct box_limits *l)
 		return v2 ? 0 : l->memory_bytes;
 	case TCP:
 		return l->memory_bytes / 16 / 4096 * 4096;
+	case PERIOD:
+		return 1000 * quota(l);
 	case CPU:
-		return l->cpu_milli * QUOTA;
+		return l->cpu_milli * quota(l);
 	case PIDS:
 		return l->pids;
 	case NKNOBS:
@@ -179,8 +193,9 @@ knobs_set(const struct hier *h, int at, const char *dir, enum scope scope,
 			continue;
 		v = knob_value((enum knob_kind)i, h == hiers, l);
 		file = in_dir(dir, file);
-		if (box_put(at, file, i == CPU && h == hiers ?
-		    "%" PRIu64 " 100000" : "%" PRIu64, v) == -1)
+		if (box_put(at, file, i != CPU || h != hiers ? "%" PRIu64 :
+		    quota(l) == 10 ? "%" PRIu64 " 10000" :
+		    "%" PRIu64 " 100000", v) == -1)
 			return box_fail("cgroup %s", file);
 	}
 	return 0;
@@ -653,8 +668,8 @@ cgroup_differs(const char *id, const struct box_limits *l,
 	}
 	/* "max" is more than may be told. */
 	ret->memory_bytes = is[MEMORY] > WB_U63 ? WB_U63 : is[MEMORY];
-	ret->cpu_milli = is[CPU] / QUOTA > 1024000 ? 1024000 :
-	    is[CPU] / QUOTA;
+	ret->cpu_milli = is[CPU] / quota(l) > 1024000 ? 1024000 :
+	    is[CPU] / quota(l);
 	ret->pids = is[PIDS] > 4194304 ? 4194304 : is[PIDS];
 	return bad;
 }

@@ -19,7 +19,6 @@
 #include <linux/nsfs.h>
 #include <poll.h>
 #include <sha256.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

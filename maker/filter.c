@@ -5,7 +5,6 @@
  * Why this is safe when the asker is hostile: nothing a peer says reaches
  * this file.
  */
-#include <linux/filter.h>
 
 #include "box.h"
 #include "box_calls.h"

@@ -6,9 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "maker.h"
 
@@ -18,9 +15,8 @@ static int
 short_of(int error, const char *what, uint64_t have, uint64_t keep)
 {
 	errno = error;
-	(void)box_fail("%s: %" PRIu64 " MiB are free, %" PRIu64 " are kept",
+	return box_fail("%s: %" PRIu64 " MiB are free, %" PRIu64 " are kept",
 	    what, have / MIB, keep / MIB);
-	return -1;
 }
 
 /* A tenth, or half a GiB where that is no more than a quarter. */
