@@ -151,8 +151,9 @@ get_key(struct store *s, const void *key, size_t len, struct row_key *ret)
 	MDB_val	v;
 	int	rc = db_get(s->txn, s->db->t[T_KEYS], key, len, &v);
 
-	if (rc == 0 && wire_decode(&wire_row_key, v.mv_data, v.mv_size,
-	    ret) == -1)
+	/* not wire_decode(), which is the other thread's; a key has no list */
+	if (rc == 0 && wire_decode_into(&wire_row_key, v.mv_data, v.mv_size,
+	    NULL, 0, ret) == -1)
 		rc = MDB_CORRUPTED;
 	return rc;
 }
