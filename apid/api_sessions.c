@@ -187,6 +187,15 @@ run_done(struct session *s, enum wb_code code, const char *detail, void *arg)
 static void
 run_made(struct http_req *r, struct session *s)
 {
+	const char	*why;
+	enum wb_code	 code = s->state == SESSION_ENDED ? CODE_NONE :
+			    box_refuses_talk(s->box, &why);
+
+	/* else what a crash has cut of its input would be lost in silence */
+	if (code != CODE_NONE) {
+		api_fail_session(r, code, s, why);
+		return;
+	}
 	api_pour(r, s);
 	http_reply_json(r, 201, session_json(s));
 }

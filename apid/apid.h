@@ -291,13 +291,13 @@ struct key_made {
 /*
  * Calls fn once: with made NULL when there is no key (key NULL) or nothing
  * was made with it, else with what was.  Requests with a key that another is
- * using wait until that one has made something, or has its answer.  One that
- * was used for something else is refused, and fn not called.  key is fn's
- * until the final call.
+ * using wait until key_used() is called for that one, or it has its answer.
+ * One that was used for something else is refused, and fn not called.  key is
+ * fn's until the final call.
  */
 void	 key_begin(struct http_req *, void (*fn)(struct http_req *,
 	    const struct key *, const struct key_made *));
-/* What its key makes is on the disk; does nothing for one without. */
+/* What its key makes is there for all; does nothing for one without. */
 void	 key_used(struct http_req *);
 /* For the messages that make something; key may be NULL. */
 void	 key_put(const struct key *, char text[256], struct wire_bin *asked);
@@ -489,11 +489,10 @@ void	 session_announced(struct box *, const char *id, const char *name,
 
 /*
  * Sets leftBehind, firstSeq and lastSeq of sessions as JSON, ascending by id,
- * to what the runner says, then calls fn; also from within the call.  all 0:
- * only of those that have left something behind.
+ * to what the runner says, then calls fn; also from within the call.
  */
-void	 sessions_now(struct box *, json_t *items,
-	    void (*fn)(void *), void *arg);
+void	 sessions_now(struct box *, json_t *items, void (*fn)(void *),
+	    void *arg);
 
 /* ---- output.c: readers of output, writers of input ---------------- */
 

@@ -585,6 +585,7 @@ boot_attached(void *arg, const struct msg *m)
 		return;
 	}
 	o->step = B_HELLO;
+	o->waited_ms = 0;
 	runner_open(b, m->fd);
 	hello.token = m->body.box_attached.token;
 	peer_ask(b->runner, MSG_RUNNER_HELLO, &hello, T_BOOT, boot_nonce, o);

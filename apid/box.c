@@ -100,7 +100,7 @@ box_retry(int fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (b->listed && b->boot == NULL && b->runner == NULL &&
-	    b->removing == REMOVE_NOT && !b->frozen)
+	    b->removing == REMOVE_NOT && !b->frozen && !b->condemned)
 		boot_attach(b, NULL, NULL);
 }
 

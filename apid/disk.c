@@ -35,7 +35,7 @@ static struct {
 	uint64_t	 falls;		/* bytes a second */
 	unsigned int	 due;		/* looks that are out */
 	unsigned int	 fresh, waited;	/* boxes without a rate yet; ticks */
-	char		 most[27];	/* who wrote most at the last look */
+	unsigned int	 put_off;	/* looks at which one was spared */
 	struct event	 tick;
 } disk;
 
@@ -146,7 +146,8 @@ freeze(struct box *b, int on)
 
 	b->polled = 1;			/* privd takes one look at a time */
 	b->frozen = on;
-	b->frozen_free = disk.free;
+	if (on)
+		b->frozen_free = disk.free;
 	b->written_at = 0;
 	(void)str_copy(m.id, b->id, sizeof(m.id));
 	peer_ask(env.privd, MSG_BOX_HEALTH, &m, T_PRIVD, freeze_told,
@@ -174,19 +175,18 @@ freeze_most(void)
 		    (most == NULL || b->writes > most->writes))
 			most = b;
 	/*
-	 * While there is time: one that hardly matters is spared, and what
-	 * children wrote that are waited for just now can count twice once.
+	 * While there is time: one that hardly matters is spared, and of the
+	 * first look nobody is frozen: what children wrote that are waited
+	 * for just then counts twice.
 	 */
 	if (most != NULL && (disk.free < disk.keep ||
-	    (most->writes >= disk.falls / 16 &&
-	    strcmp(most->id, disk.most) == 0))) {
+	    (most->writes >= disk.falls / 16 && disk.put_off++ != 0))) {
+		disk.put_off = 0;
 		if (most->state == BOX_READY)
 			freeze(most, 1);
 		else
 			remove_hurry(most);	/* its time is over */
 	}
-	(void)str_copy(disk.most, most != NULL ? most->id : "",
-	    sizeof(disk.most));
 }
 
 /* One at a time, so that what it does then is seen before the next. */
@@ -269,8 +269,10 @@ disk_tick(int fd, short what, void *arg)
 		return;			/* a slow one is still out */
 	if (disk_short())
 		look_all();
-	else
+	else {
+		disk.put_off = 0;
 		thaw_one();
+	}
 }
 
 void

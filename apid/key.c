@@ -4,8 +4,8 @@
  * Theory of operation.  What a key made is written by stored in the same
  * transaction as the row of what it made, so that it is known exactly when
  * that exists, also after a crash.  A request with a key asks stored first.
- * Until it has made something or got its answer, others with the same key
- * stand in its queue; then the next one asks stored in turn, and finds what
+ * Until what it makes is made known (key_used) or it has its answer, others
+ * with the same key stand in its queue; then the next one asks stored in turn, and finds what
  * the first has made, or that it made nothing and may try itself.
  *
  * A repeat is answered from what was made, as it is then; no answer is kept.
@@ -115,22 +115,6 @@ turn_over(void *arg)
 	free(t);
 }
 
-/* While it waits for others, or for stored. */
-static void
-turn_gone(struct http_req *r, enum http_gone why, void *arg)
-{
-	(void)arg;
-	http_fail(r, CODE_STOPPING, NULL, why == HTTP_GONE_STOPPING ?
-	    "The server stops." : "The connection was closed.");
-}
-
-static void
-turn_go(struct turn *t, const struct key *key, const struct key_made *made)
-{
-	http_on_gone(t->req, NULL, NULL);
-	t->fn(t->req, key, made);
-}
-
 static void
 turn_told(void *arg, const struct msg *m)
 {
@@ -142,8 +126,12 @@ turn_told(void *arg, const struct msg *m)
 		    m->body.error.detail);
 		return;
 	}
+	if (env.stopping) {	/* the next one's turn is then, too */
+		http_fail(t->req, CODE_STOPPING, NULL, "The server stops.");
+		return;
+	}
 	if (m->body.key_is.sandbox[0] == '\0') {
-		turn_go(t, &t->key, NULL);
+		t->fn(t->req, &t->key, NULL);
 		return;
 	}
 	if (m->body.key_is.asked.len != sizeof(t->key.asked) ||
@@ -159,7 +147,7 @@ turn_told(void *arg, const struct msg *m)
 	(void)str_copy(made.session, m->body.key_is.session,
 	    sizeof(made.session));
 	turn_leave(t);		/* however long the answer takes */
-	turn_go(t, NULL, &made);
+	t->fn(t->req, NULL, &made);
 }
 
 static void
@@ -197,7 +185,6 @@ key_begin(struct http_req *r, void (*fn)(struct http_req *,
 	TAILQ_INSERT_TAIL(&t->use->turns, t, next);
 	waiting++;
 	http_on_done(r, turn_over, t);
-	http_on_gone(r, turn_gone, t);
 	if (TAILQ_FIRST(&t->use->turns) == t)
 		turn_ask(t);
 }

@@ -720,14 +720,13 @@ written_in(int at, const char *name, int depth)
 int
 cgroup_usage(const char *id, int written, struct msg_box_health_is *ret)
 {
-	struct msg_box_health_is u = { 0 };
+	struct msg_box_health_is u = { .frozen = (uint64_t)cgroup_frozen(id) };
 	const struct hier	*h;
 	uint64_t		 n;
 
 	if (!id_ok(id) || read_stat(hiers[0].fd,
 	    id_path(id, "box/cpu.stat"), "usage_usec", &u.cpu_usec) == -1)
 		return -1;
-	u.frozen = (uint64_t)cgroup_frozen(id);
 	for (h = hiers; h < hiers + nhiers; h++) {
 		if ((h->mask & 1 << C_PIDS) && read_u64(h->fd,
 		    id_path(id, "box/pids.current"), &u.pids) == -1)

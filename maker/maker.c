@@ -129,6 +129,7 @@ make_health(const struct maker_req *q, const int *in,
 	struct stat			 st;
 
 	memset(ret, 0, sizeof(*ret));
+	ret->frozen = (uint64_t)cgroup_frozen(ask.id);
 	if (q->u.look.freeze == FREEZE_OFF &&
 	    box_stat(ask.id, MARK_SEALED, &st) == 0)
 		part = "quarantined";
