@@ -170,6 +170,7 @@ before_remove() {
 	ask POST /sandboxes "c$count" "{\"name\": \"n$count\", \"network\": \"none\"}" && [ "$status" = 201 ] || bad "no box: $status"
 	gone=$(field id)
 }
+tree_done() { [ ! -e "$WB_STATE/sandboxes/$gone" ] || grep -q 'killed by SIGKILL' "$work/calls"; }
 do_remove() { ask DELETE "/sandboxes/$gone?graceSeconds=0" "$key"; }
 check_remove() {
 	case $status in 2*|404) : ;; *) bad "remove is answered $status $(cat "$work/body")" ;; esac
@@ -191,6 +192,8 @@ step() {
 	if arm "$2" "$3" "$4"; then
 		case $2 in privd|maker) down=1 ;; *) down= ;; esac
 		"do_$1" && answered=1 || answered=
+		# the tree goes behind the answer
+		[ "$1,$2" != remove,child ] || await tree_done
 		! disarm || hit=1
 		[ -z "$hit" ] || revive "$2"
 		down=
