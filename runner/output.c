@@ -28,13 +28,22 @@
 #include "runner.h"
 #include "xmalloc.h"
 
-#define DISCARD_MS	20	/* a pipe of left-behind: 64 KiB each */
+#define DISCARD_MS	20	/* a pipe of left-behind: DISCARD_READS each */
+#define DISCARD_READS	4	/* of discard_buf */
 #define READS		2	/* of one pipe before others get a turn */
-#define WIDE_CHUNKS	8	/* at once, of a command that fills its pipe */
-#define WIDE_PIPE	(WIDE_CHUNKS * CHUNK_MAX)
+#define WIDES_MAX	64	/* 16 MiB of the 64 that a user's pipes have */
+
+/* What the table says of bytes, to be held against ours. */
+enum {
+#define F_BIN(m, f, lo, hi) MOST_##m##_##f = hi,
+#include "proto.def"
+};
+_Static_assert(MOST_session_chunk_bytes == CHUNK_MAX,
+    "CHUNK_MAX is not the bound of session_chunk.bytes in proto.def");
 
 static int	wake;		/* paused pipes may be able to go on */
 static int	busy;		/* read in this turn: blocks are wanted again */
+static unsigned int wides;	/* pipes that were made larger */
 
 static void	on_readable(void *, short);
 
@@ -71,14 +80,25 @@ held_back(const struct session *s)
 	return b > 2UL * CHUNK_MAX && behind_all() > ring_bound() / 2;
 }
 
-/* How many chunks to read: what readers bind stays below their half. */
+/*
+ * How many chunks to read: no more than it takes for what is there, since
+ * others lose output for them.  What readers bind stays below their half.
+ */
 static size_t
 chunks_now(const struct outpipe *o)
 {
-	if (!o->wide || (o->session->attached &&
-	    behind_all() + WIDE_PIPE > ring_bound() / 2))
+	size_t	n;
+	int	there;
+
+	if (!o->wide || ioctl(o->fd, FIONREAD, &there) == -1 || there < 0)
 		return 1;
-	return WIDE_CHUNKS;
+	n = (size_t)there / CHUNK_MAX + 1;
+	if (n > WIDE_CHUNKS)
+		n = WIDE_CHUNKS;
+	if (n > 1 && o->session->attached &&
+	    behind_all() + n * CHUNK_MAX > ring_bound() / 2)
+		return 1;
+	return n;
 }
 
 /* Drops its oldest block, unless a reader must still see it. */
@@ -112,7 +132,7 @@ drop_any(void)
 	return max != NULL && drop_from(max);
 }
 
-/* Room for n chunks, or for one; how many, or 0: not now. */
+/* Room for n chunks, or for as many as fit; 0: not now. */
 static size_t
 room(struct session *s, size_t n, struct iovec *ret)
 {
@@ -120,13 +140,9 @@ room(struct session *s, size_t n, struct iovec *ret)
 	    RING_SESSION / RING_PAGE)
 		if (!drop_from(s))
 			break;		/* its reader binds less than this */
-	while (!ring_fits(ring_want(&s->ring, n))) {
-		if (drop_any())
-			continue;
-		if (n == 1)
+	while (!ring_fits(ring_want(&s->ring, n)))
+		if (!drop_any() && --n == 0)
 			return 0;
-		n = 1;
-	}
 	return ring_room(&s->ring, n, ret);
 }
 
@@ -139,6 +155,9 @@ pipe_close(struct outpipe *o)
 	fd_close(&o->fd);
 	o->paused = 0;
 	o->must = 0;
+	if (o->wide)
+		wides--;
+	o->wide = 0;
 }
 
 static void
@@ -186,16 +205,18 @@ pipe_read(struct outpipe *o)
 
 /*
  * Was found full: a larger one is emptied by one read, or else the command
- * and we wake each other for every 32 KiB.  Only then, for the kernel counts
- * what pipes may hold per user, and a user is a box.
+ * and we wake each other for every 32 KiB.  Only then, and not for all: the
+ * kernel counts what pipes may hold per user, and a user is a box, whose
+ * commands have pipes of their own.
  */
 static void
 pipe_widen(struct outpipe *o)
 {
-	if (o->wide)
-		return;
+	if (o->wide || wides >= WIDES_MAX ||
+	    fcntl(o->fd, F_SETPIPE_SZ, WIDE_PIPE) == -1)
+		return;		/* as it was */
 	o->wide = 1;
-	(void)fcntl(o->fd, F_SETPIPE_SZ, WIDE_PIPE);	/* else as it was */
+	wides++;
 }
 
 static void
@@ -227,8 +248,10 @@ output_settle(struct session *s)
 		if (o->fd != -1 && (o->must > 0 || !s->late_over))
 			open = 1;
 	}
-	if (!open)
-		session_output_end(s);
+	if (open)
+		return;
+	ring_trim(&s->ring);
+	session_output_end(s);
 }
 
 int
@@ -323,7 +346,7 @@ on_discard(void *arg, short events)
 	int		 i;
 
 	(void)events;
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < DISCARD_READS; i++)
 		if ((n = read(o->fd, discard_buf, sizeof(discard_buf))) <= 0)
 			break;
 	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR)) {

@@ -4,10 +4,14 @@
  * A ring is a list of blocks of 64 KiB, in each of which chunks stand one
  * behind the other, a word of length and stream before each.  Numbers are
  * not stored: a block knows the number of its first chunk.  Blocks come from
- * anonymous mappings that grow a MiB at a time and are never unmapped; what
- * a block no longer holds goes back to the kernel page by page, but for a
- * few blocks that are kept warm.  What counts is pages that were written to:
- * a session that says "ok" costs one.
+ * anonymous mappings that grow a MiB at a time and are never unmapped.  What
+ * counts is pages that hold output: a session that says "ok" costs one.
+ *
+ * A block that is dropped is most often wanted again at once, and faults are
+ * dear, so its pages stay.  They are resident and counted nowhere, as are
+ * those that the next ring has not come to yet; all together are at most
+ * SLACK_MAX.  Above it, and in a quiet turn, they go back to the kernel; a
+ * ring begins with none of them, and keeps none when its session has ended.
  *
  * This file is mechanism: who has to drop what is decided in output.c.
  */
@@ -25,6 +29,7 @@
 #define HEAD		sizeof(uint32_t)
 #define ROOM_MIN	256U		/* less room than this: next block */
 #define WARM		2U		/* free blocks whose pages we keep */
+#define SLACK_MAX	(RING_SLACK / RING_PAGE)
 #define STREAM_SHIFT	24
 #define LEN_MASK	0xffffffU
 
@@ -40,6 +45,7 @@ struct ring_block {
 
 static struct ring_blocks	 spare = TAILQ_HEAD_INITIALIZER(spare);
 static size_t			 warm;		/* of spare, at its head */
+static size_t			 slack;		/* resident beyond total */
 static size_t			 total;		/* pages of all rings */
 static size_t			 limit = BOX_RING / RING_PAGE;
 
@@ -100,25 +106,45 @@ extent_new(void)
 	return 0;
 }
 
+/* Gives back the pages that hold nothing. */
+static void
+block_trim(struct ring_block *b)
+{
+	uint32_t	n = (uint32_t)pages_of(b->used);
+
+	if (b->dirty == n)
+		return;
+	/* cannot fail on a mapping of our own; else only resident */
+	(void)madvise(b->data + n * RING_PAGE, (b->dirty - n) * RING_PAGE,
+	    MADV_DONTNEED);
+	slack -= b->dirty - n;
+	b->dirty = n;
+}
+
+/* For a ring that may never fill it: with no pages. */
 static struct ring_block *
-block_get(void)
+block_get(int clean)
 {
 	struct ring_block	*b;
 
 	if (TAILQ_EMPTY(&spare) && extent_new() == -1)
 		return NULL;
-	b = TAILQ_FIRST(&spare);
+	b = clean ? TAILQ_LAST(&spare, ring_blocks) : TAILQ_FIRST(&spare);
 	TAILQ_REMOVE(&spare, b, entry);
-	if (warm > 0)
+	if (b->dirty > 0)
 		warm--;
-	b->used = 0;
-	b->count = 0;
+	if (clean)
+		block_trim(b);
 	return b;
 }
 
 static void
 block_put(struct ring_block *b)
 {
+	b->used = 0;
+	b->count = 0;
+	if (slack > SLACK_MAX)
+		block_trim(b);
 	if (b->dirty == 0) {
 		TAILQ_INSERT_TAIL(&spare, b, entry);
 		return;
@@ -135,9 +161,7 @@ ring_cool(void)
 	for (; warm > WARM; warm--) {
 		b = TAILQ_FIRST(&spare);
 		TAILQ_REMOVE(&spare, b, entry);
-		/* cannot fail on a mapping of our own; else only resident */
-		(void)madvise(b->data, b->dirty * RING_PAGE, MADV_DONTNEED);
-		b->dirty = 0;
+		block_trim(b);
 		TAILQ_INSERT_TAIL(&spare, b, entry);
 	}
 }
@@ -191,7 +215,7 @@ ring_room(struct ring *r, size_t n, struct iovec *ret)
 
 	for (i = 0; i < n; i++) {
 		if ((len = room_at(used)) == 0) {
-			if ((b = block_get()) == NULL)
+			if ((b = block_get(r->pages == 0)) == NULL)
 				break;
 			TAILQ_INSERT_TAIL(&r->blocks, b, entry);
 			if (r->fill == NULL)
@@ -221,6 +245,7 @@ chunk_add(struct ring *r, struct ring_block *b, unsigned int stream,
 	memcpy(b->data + b->used, &head, HEAD);
 	b->used += (uint32_t)(HEAD + ((len + HEAD - 1) & ~(HEAD - 1)));
 	now = pages_of(b->used);
+	slack -= (now < b->dirty ? now : b->dirty) - before;
 	if (now > b->dirty)
 		b->dirty = (uint32_t)now;
 	r->pages += now - before;
@@ -346,9 +371,19 @@ ring_drop(struct ring *r)
 	TAILQ_REMOVE(&r->blocks, b, entry);
 	r->pages -= pages_of(b->used);
 	total -= pages_of(b->used);
+	slack += pages_of(b->used);
 	if (r->cur == b)
 		r->cur = NULL;
 	block_put(b);
+}
+
+void
+ring_trim(struct ring *r)
+{
+	struct ring_block	*b = TAILQ_LAST(&r->blocks, ring_blocks);
+
+	if (b != NULL)
+		block_trim(b);
 }
 
 void

@@ -13,6 +13,7 @@
  *	answers to wb		PEERS_WB x (one packet, SNDBUF)	2.6 MiB
  *	answers to the host	one packet, socket		0.3 MiB
  *	sessions, waiters	1,400 x 0.7 KiB, 1,536 x 0.1	1.1 MiB
+ *	dropped output		RING_SLACK			0.75 MiB
  *	program, heap, stacks					0.5 MiB
  */
 #ifndef RUNNER_H
@@ -36,6 +37,9 @@
 #define SESSIONS_HELD	384		/* ended, a reader is still behind */
 #define SESSIONS_DRAIN	64		/* ended, pipes of left-behind kept */
 #define CHUNK_MAX	32768U
+/* at once, of a command that fills its pipe: all of it, wherever it begins */
+#define WIDE_PIPE	(8 * CHUNK_MAX)
+#define WIDE_CHUNKS	9		/* heads take a little of each block */
 #define RING_SESSION	(8UL * 1024 * 1024)	/* bytes, one session */
 #define BEHIND_MAX	(4UL * 1024 * 1024)	/* attached: stop reading */
 #define ATTACH_MS	10000		/* attached, but nothing heard */
@@ -103,6 +107,7 @@ struct ring {
 };
 
 #define RING_PAGE	4096UL
+#define RING_SLACK	(768UL * 1024)	/* resident and not counted, at most */
 
 /* Bound of all rings together.  Once, before the first ring is used. */
 void	ring_limit(size_t bytes);
@@ -135,6 +140,7 @@ size_t	ring_after(const struct ring *, uint64_t seq);
 uint64_t ring_oldest(const struct ring *);
 void	ring_drop(struct ring *);	/* the oldest block */
 void	ring_free(struct ring *);	/* all */
+void	ring_trim(struct ring *);	/* nothing more will be written */
 size_t	ring_bound(void);		/* bytes, all rings */
 
 /* ---- peer.c --------------------------------------------------------- */
@@ -323,7 +329,7 @@ struct outpipe {
 	struct session	*session;	/* borrowed: it is part of it */
 	unsigned int	 stream;
 	int		 paused;	/* not watched: no room, or behind */
-	int		 wide;		/* was made larger, or cannot be */
+	int		 wide;		/* was made larger */
 	uint64_t	 must;	/* bytes that were there at the leader's end */
 };
 

@@ -1,6 +1,7 @@
 /*
  * ring_test: chunks in, chunks out, blocks dropped, pages counted.
  */
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include <check.h>
@@ -10,6 +11,9 @@
 
 #include "runner.h"
 
+#define BLOCK	65536UL
+#define BLOCK_PAGES	(BLOCK / RING_PAGE)
+
 static struct ring	r;
 
 static void
@@ -17,6 +21,20 @@ setup(void)
 {
 	ring_limit(64UL << 20);
 	ring_init(&r);
+}
+
+/* Pages that the kernel has there. */
+static size_t
+resident(const uint8_t *block)
+{
+	unsigned char	v[BLOCK_PAGES];
+	size_t		i, n = 0;
+
+	/* no const in its prototype; it only looks */
+	ck_assert_int_eq(mincore((void *)(uintptr_t)block, BLOCK, v), 0);
+	for (i = 0; i < BLOCK_PAGES; i++)
+		n += v[i] & 1;
+	return n;
 }
 
 static uint8_t *
@@ -205,7 +223,7 @@ END_TEST
  */
 START_TEST(test_several)
 {
-	struct iovec	 v[8];
+	struct iovec	 v[WIDE_CHUNKS];
 	struct chunk	 c;
 	size_t		 n, i, all, want, before, used;
 	uint64_t	 seq, first;
@@ -214,9 +232,10 @@ START_TEST(test_several)
 	for (used = 0; used < 400000; used += used < 40 ? 1 : 9973) {
 		put(used * 31 % 70000 + 1, 1);	/* begins anywhere */
 		before = r.pages;
-		want = ring_want(&r, 8);
+		want = ring_want(&r, WIDE_CHUNKS);
 		first = r.last_seq + 1;
-		ck_assert_uint_eq(n = ring_room(&r, 8, v), 8);
+		n = ring_room(&r, WIDE_CHUNKS, v);
+		ck_assert_uint_eq(n, WIDE_CHUNKS);
 		for (i = all = 0; i < n; i++) {
 			ck_assert_uint_ge(v[i].iov_len, 256);
 			ck_assert_uint_le(v[i].iov_len, CHUNK_MAX);
@@ -242,6 +261,130 @@ START_TEST(test_several)
 	}
 	ring_free(&r);
 	ck_assert_uint_eq(r.pages, 0);
+}
+END_TEST
+
+/* Room for all that a wide pipe holds, wherever in a block it begins. */
+START_TEST(test_wide)
+{
+	struct iovec	v[WIDE_CHUNKS];
+	size_t		n, i, all, begin;
+
+	for (begin = 1; begin < 2 * BLOCK; begin += 13) {
+		put(begin % CHUNK_MAX + 1, 1);
+		n = ring_room(&r, WIDE_CHUNKS, v);
+		for (i = all = 0; i < n; i++)
+			all += v[i].iov_len;
+		ring_commit(&r, 1, 0);
+		ck_assert_uint_ge(all, WIDE_PIPE);
+		while (r.pages > 1024)
+			ring_drop(&r);
+	}
+	ring_free(&r);
+}
+END_TEST
+
+/* One prints without end; what others say is resident as it is counted. */
+START_TEST(test_resident_small)
+{
+	struct ring	 many[256];
+	uint8_t		*p;
+	size_t		 room, i;
+
+	for (i = 0; i < 256; i++) {
+		while (r.pages < 512)
+			put(CHUNK_MAX, 1);
+		ring_drop(&r);
+		ring_init(&many[i]);
+		p = room_of(&many[i], &room);
+		memcpy(p, "ok\n", 3);
+		ring_commit(&many[i], 1, 3);
+		ck_assert_uint_eq(resident(p - 4), many[i].pages);
+	}
+	for (i = 0; i < 256; i++)
+		ring_free(&many[i]);
+	ring_free(&r);
+}
+END_TEST
+
+/* A ring that has just begun its second block: that. */
+static uint8_t *
+second_block(struct ring *ring)
+{
+	struct iovec	v[2];
+	unsigned int	i;
+
+	ring_init(ring);
+	ck_assert_uint_eq(ring_room(ring, 2, v), 2);
+	for (i = 0; i < 2; i++)
+		memset(v[i].iov_base, 'x', v[i].iov_len);
+	ring_commit(ring, 1, v[0].iov_len + v[1].iov_len);
+	ck_assert_uint_eq(ring_room(ring, 1, v), 1);
+	memset(v[0].iov_base, 'x', 3);
+	ring_commit(ring, 1, 3);
+	return (uint8_t *)v[0].iov_base - 4;
+}
+
+/*
+ * The same of rings that have come to a second block: all together hold no
+ * more beyond what counts than is said, and none when they have ended.
+ */
+START_TEST(test_resident_second)
+{
+	struct ring	 many[128];
+	uint8_t		*second[128];
+	size_t		 i, slack = 0;
+
+	for (i = 0; i < 128; i++) {
+		while (r.pages < 512)
+			put(CHUNK_MAX, 1);
+		ring_drop(&r);
+		ring_drop(&r);
+		second[i] = second_block(&many[i]);
+	}
+	for (i = 0; i < 128; i++)
+		slack += resident(second[i]) - 1;
+	ck_assert_uint_gt(slack, 0);	/* or this shows nothing */
+	ck_assert_uint_le(slack, RING_SLACK / RING_PAGE);
+	for (i = 0; i < 128; i++) {
+		ring_trim(&many[i]);
+		ck_assert_uint_eq(resident(second[i]), 1);
+		ring_free(&many[i]);
+	}
+	ring_free(&r);
+}
+END_TEST
+
+/* Much is dropped at once and no turn is quiet: it goes back all the same. */
+START_TEST(test_resident_dropped)
+{
+	uint8_t		*block[64];
+	struct chunk	 c;
+	size_t		 i, n, left = 0;
+
+	for (n = 0; n < 64;) {
+		put(CHUNK_MAX, 1);
+		ck_assert_int_eq(ring_find(&r, r.last_seq, &c), 0);
+		if (r.last_seq % 2 == 1)
+			block[n++] = (uint8_t *)(uintptr_t)c.data - 4;
+	}
+	for (i = 0; i + 1 < n; i++)
+		ck_assert_uint_eq(resident(block[i]), BLOCK_PAGES);
+	ring_free(&r);
+	for (i = 0; i < n; i++)
+		left += resident(block[i]);
+	ck_assert_uint_gt(left, 0);	/* some stay warm */
+	ck_assert_uint_le(left, RING_SLACK / RING_PAGE);
+	ring_cool();
+	for (i = left = 0; i < n; i++)
+		left += resident(block[i]);
+	ck_assert_uint_le(left, 2 * BLOCK_PAGES);
+	/* and are good for the next */
+	for (i = 0; i < 200; i++) {
+		put(1000 + i, 1);
+		(void)check(r.last_seq);
+	}
+	ring_free(&r);
 }
 END_TEST
 
@@ -275,6 +418,10 @@ main(void)
 	tcase_add_test(t, test_dense);
 	tcase_add_test(t, test_trim);
 	tcase_add_test(t, test_several);
+	tcase_add_test(t, test_wide);
+	tcase_add_test(t, test_resident_small);
+	tcase_add_test(t, test_resident_second);
+	tcase_add_test(t, test_resident_dropped);
 	tcase_add_test(t, test_after);
 	suite_add_tcase(s, t);
 	sr = srunner_create(s);
