@@ -41,6 +41,7 @@ struct room {
 	uint64_t		 out, nonzero;	/* bytes uncompressed; up to
 						   the last that is not 0 */
 	uint64_t		 since;		/* bytes since the last look */
+	uint64_t		 unnamed;	/* of the tree's, looked for */
 };
 
 /* The first fault is told, with the entry that it is about; -1. */
@@ -427,16 +428,19 @@ only_charset(struct archive *a)
 
 /*
  * Whatever they are: each takes a name of the file system, most an inode and a
- * block.  So does a directory that an entry lies in and none names.
+ * block.  So does a directory that an entry lies in and none before it named.
  */
 static int
 count_in(struct room *r, uint64_t n)
 {
+	uint64_t	more = r->tree.unnamed - r->unnamed;
+
+	r->unnamed += more;
 	r->rep->entries += n;
 	if (r->rep->entries + r->tree.unnamed > r->most->entries)
 		return refuse(r, NULL, "has more than %" PRIu64 " entries "
 		    "(--max-entries)", r->most->entries);
-	return look_at_disk(r, NULL, n * BLOCK);
+	return look_at_disk(r, NULL, (n + more) * BLOCK);
 }
 
 static int

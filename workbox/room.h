@@ -18,7 +18,8 @@
 struct room_limits {
 	uint64_t	bytes;		/* of files, and of attributes and
 					   links that are kept */
-	uint64_t	entries;	/* and directories that none names */
+	uint64_t	entries;	/* and directories that one lies in
+					   and none before it named */
 	uint64_t	floor;		/* bytes of the disk that stay free */
 };
 

@@ -2,6 +2,7 @@
  * room_bounds.c: room_test, archives of more than there may be.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,46 @@ START_TEST(disk_full_of_entries)
 }
 END_TEST
 
+/* Nor are directories that no entry names free: 140 times 126 of them. */
+START_TEST(disk_full_of_unnamed)
+{
+	char	path[3 * 127 + 8];
+	size_t	n;
+	int	i;
+
+	most.floor = UINT64_MAX;
+	most.entries = 100000;
+	for (i = 0; i < 140; i++) {
+		n = (size_t)snprintf(path, sizeof path, "%03d", i);
+		while (n < 4 + 2 * 125)
+			n += (size_t)snprintf(path + n, sizeof path - n, "/d");
+		tar_pax_text("path", path);
+		tar_entry('6', "x", NULL, 0644);
+	}
+	tar_end();
+	if (_i == 0)
+		refused("what follows would leave less");
+	else {
+		most.floor = 0;
+		taken();
+	}
+}
+END_TEST
+
+/* A directory that is named only after it was needed counts twice. */
+START_TEST(named_late)
+{
+	most.entries = 3 - (uint64_t)_i;
+	tar_file("d/a", "");
+	tar_entry('5', "d", NULL, 0755);
+	tar_end();
+	if (_i == 0)
+		taken();
+	else
+		refused("has more than 2 entries (--max-entries)");
+}
+END_TEST
+
 START_TEST(disk_full)
 {
 	char	*p = xcalloc(1, 65 * MIB);
@@ -189,6 +230,8 @@ bounds_case(void)
 	tcase_add_loop_test(t, attributes_count, 0, 2);
 	tcase_add_loop_test(t, links_count, 0, 2);
 	tcase_add_test(t, disk_full_of_entries);
+	tcase_add_loop_test(t, disk_full_of_unnamed, 0, 2);
+	tcase_add_loop_test(t, named_late, 0, 2);
 	tcase_add_test(t, disk_full);
 	tcase_add_test(t, deep);
 	return t;
