@@ -189,9 +189,13 @@ below(char *path, size_t size, const char *word)
 	auto_free char	*whole = NULL;
 	char		 real[PATH_MAX];
 
-	if (resolve(path, real, sizeof real) == 0)
+	if (resolve(path, real, sizeof real) == 0) {
+		/* a root that was moved meanwhile has another name */
+		if (look_behind(real) == NULL)
+			return fail("%s %s below --root: expected to lie in "
+			    "%s, not at %s", word, path, look_root(), real);
 		whole = xstrdup(real);
-	else if (errno == ENOENT)
+	} else if (errno == ENOENT)
 		whole = xasprintf("%s%s", look_root(), path);
 	else
 		return fail_errno("%s %s below --root", word, path);

@@ -144,7 +144,14 @@ int	look_read(const char *path);
 FILE	*look_file(const char *path);
 /* A name in a directory, no link. */
 int	look_read_in(int dirfd, const char *name);
-/* What stands behind that dir in a path of the configuration. */
+/*
+ * For reading, what an O_PATH descriptor (taken; -1 is one, too) refers to: a
+ * regular file, as for look_read().
+ */
+int	look_regular(int fd);
+/* What stands behind that dir in a path of this system; NULL: it is outside. */
+const char *look_behind(const char *path);
+/* The same of a path of the configuration, which doctor has seen inside. */
 const char *look_path(const char *path);
 /* A part of the state directory.  A descriptor or -1. */
 int	look_state(const struct conf *, const char *part);

@@ -2,8 +2,9 @@
  * look: files of this system, or of another one below a directory, as
  * doctor's checks read them, and the arithmetic on what they say.
  *
- * Below a directory no link leads out of it.  What is read is a regular file:
- * nothing that makes its reader wait, or has no end.  Nothing here writes.
+ * Below a directory no link leads out of it.  What is read is a regular file,
+ * and nothing else is opened for it: no pipe that makes its reader wait, and
+ * no device, which on this host may begin to work.  Nothing here writes.
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -53,16 +54,25 @@ look_open(const char *path, int flags)
 }
 
 const char *
+look_behind(const char *path)
+{
+	size_t	n = strlen(root);
+
+	return strncmp(path, root, n) == 0 &&
+	    (path[n] == '/' || path[n] == '\0') ? path + n : NULL;
+}
+
+const char *
 look_path(const char *path)
 {
 	return root == NULL ? path : path + strlen(root);
 }
 
-/* Takes fd, and gives it back if it can be read to its end without waiting. */
-static int
-regular(int fd)
+int
+look_regular(int fd)
 {
 	auto_close int	f = fd;
+	char		link[32];
 	struct stat	st;
 
 	if (f == -1 || fstat(f, &st) == -1)
@@ -72,15 +82,14 @@ regular(int fd)
 		    S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
 		return -1;
 	}
-	return steal_fd(&f);
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", f);
+	return open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
-
-#define READ	(O_RDONLY | O_NONBLOCK | O_NOCTTY)
 
 int
 look_read(const char *path)
 {
-	return regular(look_open(path, READ));
+	return look_regular(look_open(path, O_PATH));
 }
 
 static int
@@ -95,7 +104,7 @@ open_in(int dirfd, const char *name, int flags)
 int
 look_read_in(int dirfd, const char *name)
 {
-	return regular(open_in(dirfd, name, READ));
+	return look_regular(open_in(dirfd, name, O_PATH));
 }
 
 int

@@ -118,13 +118,18 @@ rootfs_default(int dir, char ret[64])
 }
 
 int
-rootfs_open_in(int root, const char *path, int flags)
+rootfs_find_in(int root, const char *path)
 {
-	struct open_how	how = { .flags = (uint64_t)flags | O_CLOEXEC |
-	    ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK),
+	struct open_how	how = { .flags = O_PATH | O_CLOEXEC,
 	    .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 
 	return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+}
+
+int
+rootfs_read_in(int root, const char *path)
+{
+	return look_regular(rootfs_find_in(root, path));
 }
 
 static int
@@ -338,8 +343,7 @@ system_name(int dir, const char *name, char *ret, size_t size)
 	*ret = '\0';
 	root = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);
-	fd = root == -1 ? -1 : rootfs_open_in(root, "etc/os-release",
-	    O_RDONLY);
+	fd = root == -1 ? -1 : rootfs_read_in(root, "etc/os-release");
 	if (fd == -1 || (n = read(fd, text, sizeof text - 1)) <= 0)
 		return;
 	text[n] = '\0';

@@ -38,8 +38,10 @@ int	rootfs_open(const struct conf *, int *ret_fd);
 int	rootfs_open_one(const struct conf *, const char *name, int *ret_dir);
 /* Name, system, default or not: new; NULL: it is none. */
 json_t	*rootfs_describe(int dir, const char *name);
-/* As a program in a sandbox finds it, without waiting; -1: errno. */
-int	rootfs_open_in(int root, const char *path, int flags);
+/* As a program in a sandbox finds it (O_PATH); -1: errno. */
+int	rootfs_find_in(int root, const char *path);
+/* The same of a regular file, to be read. */
+int	rootfs_read_in(int root, const char *path);
 json_t	*rootfs_origin(int root);	/* new; NULL: there is none */
 /*
  * The names of the sandboxes that were made from it, by the specifications

@@ -46,7 +46,7 @@ lacks(int root)
 	int	 fd;
 
 	for (i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-		if ((fd = rootfs_open_in(root, wanted[i], O_PATH)) == -1)
+		if ((fd = rootfs_find_in(root, wanted[i])) == -1)
 			(void)json_array_append_new(j,
 			    json_string(wanted[i]));
 		fd_close(&fd);
@@ -58,7 +58,7 @@ lacks(int root)
 static const char *
 machine(int root)
 {
-	auto_close int	fd = rootfs_open_in(root, "/bin/sh", O_RDONLY);
+	auto_close int	fd = rootfs_read_in(root, "/bin/sh");
 	Elf64_Ehdr	eh;
 	size_t		i;
 
@@ -119,7 +119,7 @@ rootfs_warn(const struct conf *c, const char *name)
 
 	if (dir == -1 || (root = open_root(dir, name)) == -1)
 		return;
-	sh = rootfs_open_in(root, "/bin/sh", O_PATH);
+	sh = rootfs_find_in(root, "/bin/sh");
 	if (sh == -1)
 		note("there is no /bin/sh in it");
 	m = machine(root);

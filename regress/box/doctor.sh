@@ -289,18 +289,23 @@ ln -s "$work/outside" "$R/var/lib"
 like "the state directory lies behind a link out" "$(at | line state)" '^warning .* is not there => workbox runtime install$'
 like "and nothing of it is seen" "$(at | line runtime)" '^warning .*: No such file or directory => '
 good
-# what makes its reader wait, or has no end
+# what makes its reader wait, has no end, or is nothing of that system's: a
+# device without a driver, which only its opening would tell
 for f in etc/passwd etc/group etc/subuid etc/workbox/token proc/stat proc/uptime proc/meminfo proc/cpuinfo \
     proc/self/mounts proc/self/attr/current sys/fs/cgroup/cgroup.controllers \
     var/lib/workbox/runtime/SHA256SUMS var/lib/workbox/runtime/wb etc/workbox/workbox.conf; do
-	for k in fifo zeros; do
+	for k in fifo zeros node; do
 		rm "$R/$f"
 		case $k in
 		fifo) mkfifo "$R/$f" ;;
 		zeros) truncate -s 1T "$R/$f" ;;
+		node) mknod "$R/$f" c 60 0 || { skip "$f: no device nodes"; good; continue; } ;;
 		esac
 		out=$(timeout -k 5 20 "$WB_BIN" doctor --root "$R" </dev/null 2>&1)
 		r=$?
+		case $k,$out in
+		*'No such device'*) fail "$f: the node was opened" "$out" ;;
+		esac
 		case $f,$r in
 		*.conf,2|*[!f],[01]) pass "$f: a $k" ;;
 		*) fail "$f: a $k" "exit $r" "$out" ;;
@@ -308,6 +313,27 @@ for f in etc/passwd etc/group etc/subuid etc/workbox/token proc/stat proc/uptime
 		good
 	done
 done
+if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
+	rm "$R/etc/passwd"
+	mknod "$R/etc/passwd" c 1 3
+	timeout -k 5 60 strace -f -qq -o "$work/opens" -e trace=open,openat,openat2 "$WB_BIN" doctor --root "$R" >/dev/null 2>&1 </dev/null
+	like "a node is looked at" "$(cat "$work/opens")" '"/etc/passwd", \{flags=[A-Z_|]*O_PATH'
+	is "and not opened" "$(grep '/etc/passwd"' "$work/opens" | grep -v O_PATH)" ''
+	good
+	# a root that gets another name on the way
+	timeout -k 5 60 strace -qq -o /dev/null -e trace=openat2 -e inject=openat2:delay_enter=3000000:when=1 "$WB_BIN" doctor --root "$R" >"$work/moved" 2>&1 </dev/null &
+	t=$!
+	rooted() { for p in $(descendants $t); do readlink "/proc/$p/fd"/*; done 2>/dev/null | grep -qx "$R"; }
+	await rooted && pass "a root is open" || fail "no root is open"
+	mv "$R" "$work/elsewhere.root"
+	wait $t
+	is "a root that is moved: exit code" "$?" 2
+	is "is told" "$(cat "$work/moved")" "workbox doctor: state-dir /var/lib/workbox below --root: expected to lie in $R, not at $work/elsewhere.root/var/lib/workbox"
+	rm -r "$work/elsewhere.root"
+	good
+else
+	skip "which files are opened: no strace"
+fi
 is "--root / is this system" "$(doctor --root / | line filesystem)" "$(doctor | line filesystem)"
 put proc/stat "cpu 1 2 3
 intr $(head -c 100000 /dev/zero | tr '\0' 7)

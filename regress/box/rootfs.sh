@@ -102,6 +102,13 @@ ok "one with pipes in it" rootfs import waits "$work/waits.tar"
 ok "is listed at once" rootfs list
 like "without a system" "$out" '^waits +- +- +[0-9]'
 ok "and inspected" rootfs inspect waits
+if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
+	rm "$S/rootfs/waits/etc/os-release"
+	mknod "$S/rootfs/waits/etc/os-release" c 60 0
+	strace -f -qq -o "$work/opens" -e trace=open,openat,openat2 "$WB_BIN" rootfs list --config "$work/workbox.conf" >/dev/null
+	like "a device is looked at" "$(cat "$work/opens")" '"etc/os-release", \{flags=[A-Z_|]*O_PATH.* = [0-9]'
+	is "and not opened" "$(grep 'os-release"' "$work/opens" | grep -v O_PATH; grep ENXIO "$work/opens")" ''
+fi
 rootfs rm waits
 
 # ---- a box from it
