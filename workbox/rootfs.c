@@ -166,6 +166,26 @@ back_one(int dir, const char *name, void *arg)
 	return 0;
 }
 
+/*
+ * Where names come and go: waits for who does the same, which is short, until
+ * dir is closed or end_turn().  What is hidden meanwhile was hidden by one
+ * that was killed.
+ */
+static int
+take_turn(int dir)
+{
+	while (flock(dir, LOCK_EX) == -1)
+		if (errno != EINTR)
+			return fail_errno("lock rootfs of the state directory");
+	return 0;
+}
+
+static void
+end_turn(int dir)
+{
+	(void)flock(dir, LOCK_UN);	/* of ours: does not fail */
+}
+
 /* What others left half done. */
 static void
 sweep(int dir)
@@ -200,17 +220,27 @@ rootfs_open(const struct conf *c, int *ret_fd)
 	return *ret_fd == -1 ? -1 : 0;
 }
 
+static int
+missing(const char *name)
+{
+	return fail("there is no root file system %s", name);
+}
+
 int
 rootfs_open_one(const struct conf *c, const char *name, int *ret_dir)
 {
 	if (rootfs_open(c, ret_dir) == -1)
 		return fail_errno("%s/rootfs", c->state_dir);
-	if (!is_there(*ret_dir, name))
-		return fail("there is no root file system %s", name);
-	return 0;
+	return is_there(*ret_dir, name) ? 0 : missing(name);
 }
 
 /* ---- making ------------------------------------------------------------- */
+
+static int
+taken(const char *name)
+{
+	return fail("there is a root file system %s already", name);
+}
 
 int
 rootfs_begin(const struct args *a, struct conf *c, const char *name,
@@ -228,8 +258,7 @@ rootfs_begin(const struct args *a, struct conf *c, const char *name,
 	    (rc = rootfs_take(state, &m->dir)) != 0)
 		return rc;
 	if (is_there(m->dir, name))
-		return rootfs_end(c, name, m, NULL, fail("there is a root "
-		    "file system %s already", name));
+		return rootfs_end(c, name, m, NULL, taken(name));
 	if ((m->build = tree_begin(m->dir, m->tmp)) == -1)
 		return rootfs_end(c, name, m, NULL, fail_errno("%s/rootfs",
 		    c->state_dir));
@@ -258,6 +287,19 @@ put_origin(const struct making *m, json_t *origin)
 	    fail_errno("keep what it was made from");
 }
 
+/* Within our turn: one that is hidden may be used, and comes back. */
+static int
+put_in_place(const struct making *m, const char *name)
+{
+	auto_free char	*gone = xasprintf(GONE "%s", name);
+
+	(void)back_one(m->dir, gone, NULL);
+	if (is_there(m->dir, name) || is_there(m->dir, gone))
+		return taken(name);
+	return renameat2(m->build, "root", m->dir, name, RENAME_NOREPLACE) ==
+	    0 ? 0 : fail_errno("put %s into place", name);
+}
+
 /* All of it on the disk, then in place. */
 static int
 finish(const struct making *m, const char *name, json_t *origin)
@@ -269,8 +311,9 @@ finish(const struct making *m, const char *name, json_t *origin)
 		return rc;
 	if (syncfs(m->root) == -1)
 		return fail_errno("write %s to the disk", name);
-	if (renameat2(m->build, "root", m->dir, name, RENAME_NOREPLACE) == -1)
-		return fail_errno("put %s into place", name);
+	if ((rc = take_turn(m->dir)) != 0 ||
+	    (rc = put_in_place(m, name)) != 0)
+		return rc;
 	(void)fsync(m->dir);	/* what is lost in a crash is made again */
 	rootfs_default(m->dir, was);
 	if (*was == '\0' && (rc = set_default(m->dir, name)) != 0)
@@ -458,9 +501,10 @@ default_main(const struct args *a)
 	int			 rc;
 
 	if ((rc = rootfs_name(name)) != 0 || (rc = config_load(a, &c)) != 0 ||
-	    (rc = rootfs_open_one(&c, name, &dir)) != 0)
+	    (rc = rootfs_open_one(&c, name, &dir)) != 0 ||
+	    (rc = take_turn(dir)) != 0)
 		return rc;
-	return set_default(dir, name);
+	return is_there(dir, name) ? set_default(dir, name) : missing(name);
 }
 
 /* ---- rm ---------------------------------------------------------------- */
@@ -563,13 +607,15 @@ rm_main(const struct args *a)
 		return rc;
 	if ((fd = tree_begin(dir, tmp)) == -1)
 		return fail_errno("remove %s", name);
-	if ((rc = hide(&c, dir, fd, name)) == 0) {
+	if ((rc = take_turn(dir)) == 0 &&
+	    (rc = hide(&c, dir, fd, name)) == 0) {
 		rootfs_default(dir, was);
 		if (strcmp(was, name) == 0 && unlinkat(dir, DEFAULT, 0) == 0)
 			note("there is no default any more: workbox rootfs "
 			    "default NAME%s sets one, and so does the next "
 			    "build or import", given);
 	}
+	end_turn(dir);
 	/* what is still in it goes with the next command */
 	if (tree_remove(dir, tmp) == -1)
 		return fail_errno("remove %s", name);

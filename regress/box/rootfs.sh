@@ -150,7 +150,46 @@ if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
 	rootfs list >"$work/list"
 	like "the next command shows it again" "$(cat "$work/list")" '^piped '
 	is "and leaves nothing else" "$(have)" 'by-gzip by-zstd default minimal piped plain '
-	late flock:delay_enter=2000000:when=1 default plain
+	# an import of the same name while it is out of sight: what is used
+	# comes back, and so does what a killed rm leaves
+	late renameat2:delay_enter=3000000:when=1+1 rm piped
+	await begun
+	ok "a sandbox of what is being removed, again" wb create --name p --network none --rootfs piped
+	hidden() { [ -d "$S/rootfs/.gone-piped" ]; }
+	await hidden
+	no "an import of what is hidden" 125 rootfs import piped "$work/more.tar"
+	is "is told" "$(echo "$out" | tail -n 1)" "workbox rootfs import: there is a root file system piped already"
+	wait $importer
+	is "it comes back" "$? $(cat "$work/late")" '125 workbox rootfs rm: sandbox p uses root file system piped'
+	is "and nothing else is left" "$(have)" 'by-gzip by-zstd default minimal piped plain '
+	wb rm --grace 0 p
+	late renameat:delay_enter=20000000:when=1 rm piped
+	await hidden
+	mkfifo "$work/late.tar"
+	"$WB_BIN" rootfs import piped "$work/late.tar" --config "$work/workbox.conf" >"$work/late.log" 2>&1 &
+	second=$!
+	exec 7>"$work/late.tar"
+	two_begun() { [ "$(begun | wc -l)" = 2 ]; }
+	await two_begun && pass "an import begins meanwhile" || fail "no import" "$(cat "$work/late.log")"
+	for p in $(descendants $importer); do
+		[ "$(readlink "/proc/$p/exe")" = "$WB_BIN" ] && kill -KILL "$p"
+	done
+	wait $importer
+	cat "$work/more.tar" >&7
+	exec 7>&-
+	wait $second
+	is "the import ends after the rm was killed" "$? $(tail -n 1 "$work/late.log")" '125 workbox rootfs import: there is a root file system piped already'
+	is "what was hidden is back" "$(rootfs list | grep -c '^piped '; have)" "$(printf '1\nby-gzip by-zstd default minimal piped plain ')"
+	# a default of what goes meanwhile
+	late flock:delay_enter=3000000:when=1 default piped
+	at_work() { for p in $(descendants $importer); do readlink "/proc/$p/fd"/*; done 2>/dev/null | grep -qx "$S/rootfs"; }
+	await at_work
+	ok "rm meanwhile" rootfs rm piped
+	wait $importer
+	is "a default of what has gone" "$? $(cat "$work/late")" '125 workbox rootfs default: there is no root file system piped'
+	is "is none" "$(readlink "$S/rootfs/default") $(have)" 'minimal by-gzip by-zstd default minimal plain '
+	ok "imported again" rootfs import piped "$work/more.tar"
+	late flock:delay_enter=2000000:when=2 default plain
 	await begun
 	rootfs list >/dev/null
 	is "whose lock is not taken yet is swept" "$(begun 2>/dev/null)" ''
