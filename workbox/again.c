@@ -17,6 +17,7 @@
 #include <curl/curl.h>
 
 #include "workbox.h"
+#include "xmalloc.h"
 
 #define TELL_MS		3000		/* away for so long: worth a line */
 #define GIVE_UP_MS	60000		/* away for so long */
@@ -192,9 +193,35 @@ again_pause(struct again *a, const struct req *r)
 	return a->sig == 0 && !again_over(a);
 }
 
+/* What a problem document says, or NULL. */
+static char *
+said(const struct req *r)
+{
+	json_t		*j = req_answer(r);
+	const char	*detail = json_str(j, "detail");
+	char		*text = *detail == '\0' ? NULL :
+			    xasprintf("%s (%s)", detail, json_str(j, "code"));
+
+	json_decref(j);
+	return text;
+}
+
+/* The last answer, and the first, where that had another reason. */
+static int
+made_none(const struct req *r, const char *first)
+{
+	auto_free char	*last = said(r);
+	int		 rc = req_fail(r);
+
+	if (first != NULL && (last == NULL || strcmp(first, last) != 0))
+		note("%s answered first: %s", client_server(), first);
+	return rc;
+}
+
 int
 again_make(char *path, json_t *body, json_t **ret)
 {
+	auto_free char	*first = NULL;
 	struct again	 a = { 0 };
 	struct req	*r;
 	char		 key[33];
@@ -211,9 +238,12 @@ again_make(char *path, json_t *body, json_t **ret)
 				rc = fail("%s answered without JSON",
 				    client_server());
 		} else if (!again_pause(&a, r))
-			rc = req_fail(r);
-		else
+			rc = made_none(r, first);
+		else {
+			if (first == NULL)
+				first = said(r);
 			more = 1;
+		}
 		req_free(r);
 	}
 	json_decref(body);

@@ -176,8 +176,8 @@ out_free(struct out_line *o)
 	memset(o, 0, sizeof *o);
 }
 
-uint64_t
-out_gap(const json_t *line)
+int
+out_gap(const json_t *line, uint64_t *after)
 {
 	const json_t	*gap = json_object_get(line, "gap");
 	json_int_t	 first, last, bytes;
@@ -185,9 +185,12 @@ out_gap(const json_t *line)
 	first = json_integer_value(json_object_get(gap, "first"));
 	last = json_integer_value(json_object_get(gap, "last"));
 	bytes = json_integer_value(json_object_get(gap, "bytes"));
+	if (last <= 0 || (uint64_t)last <= *after)
+		return 0;
 	note("%lld bytes of output were dropped: chunks %lld to %lld",
 	    (long long)bytes, (long long)first, (long long)last);
-	return (uint64_t)last;
+	*after = (uint64_t)last;
+	return 1;
 }
 
 int
@@ -291,8 +294,8 @@ told(struct exec *x, struct out_line *o)
 		enqueue(x, o->fd, o->bytes, o->len);
 		break;
 	case LINE_GAP:
-		x->away.failed = 0;
-		x->after = out_gap(o->json);
+		if (out_gap(o->json, &x->after))
+			x->away.failed = 0;
 		break;
 	case LINE_ENDED:
 		json_decref(x->ended);
@@ -669,11 +672,12 @@ send_signal(struct exec *x)
 static void
 signal_done(struct exec *x)
 {
-	int	ms = -1;
+	int	ms = -1, gone = x->sig_num == SIGPIPE;
 
 	/* where the answer was cut, twice is less harm than never */
 	x->sig_away.met = 1;
-	if (req_retry(x->sig))
+	/* nobody reads us any more, and a pipeline waits for us */
+	if (req_retry(x->sig) && !gone)
 		ms = again_delay(&x->sig_away, x->sig);
 	else
 		memset(&x->sig_away, 0, sizeof x->sig_away);
@@ -681,9 +685,12 @@ signal_done(struct exec *x)
 		x->sig_at = again_now() + ms;
 		if (x->sig_due == 0)
 			x->sig_due = x->sig_num;
-	} else if (!req_ok(x->sig) && req_status(x->sig) != 409)
+	} else if (!req_ok(x->sig) && req_status(x->sig) != 409) {
 		/* A command that has just ended needs none. */
 		(void)req_fail(x->sig);
+		if (gone)
+			left_running(x->box, x->sid, 0);
+	}
 	req_free(x->sig);
 	x->sig = NULL;
 }

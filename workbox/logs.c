@@ -186,15 +186,15 @@ log_line(char *line, size_t len, void *arg)
 
 	switch (out_parse(line, len, &o)) {
 	case LINE_CHUNK:
-		l->moved = 1;
 		if (o.seq <= l->after)
 			break;
+		l->moved = 1;
 		if ((rc = write_all(l, o.fd, o.bytes, o.len)) == 0)
 			l->after = o.seq;
 		break;
 	case LINE_GAP:
-		l->moved = 1;
-		l->after = out_gap(o.json);
+		if (out_gap(o.json, &l->after))
+			l->moved = 1;
 		break;
 	case LINE_ENDED:
 		l->end = json_incref(json_object_get(o.json, "end"));

@@ -385,8 +385,11 @@ void		 out_free(struct out_line *);
 /* The output behind a chunk, until its end if to_end; not started. */
 struct req	*out_ask(const char *sandbox, const char *session,
 		    uint64_t after, int to_end);
-/* Tells of a gap on stderr; the last chunk that is gone. */
-uint64_t	 out_gap(const json_t *line);
+/*
+ * A gap that ends behind the last chunk seen, *after, is told on stderr and
+ * moves that: 1.  0: another, which is nothing new.
+ */
+int		 out_gap(const json_t *line, uint64_t *after);
 /* Tells that the command goes on, and how to see what follows a chunk. */
 void		 left_running(const char *sandbox, const char *session,
 		    uint64_t after);

@@ -3,9 +3,19 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "client_rig.h"
 #include "xmalloc.h"
+
+static int64_t
+ms_now(void)
+{
+	struct timespec	ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
 
 START_TEST(exec_whole)
 {
@@ -104,6 +114,20 @@ START_TEST(made_once)
 	with_input("", A(JSON("503", "{\"code\":\"no-room\",\"detail\":"
 	    "\"full\"}"), JSON("201", "{}")), "sandbox", "create", NULL);
 	expect(125, "", "create: full (no-room)\n", NULL);
+	/* what it answers when it is asked again is not all that is told */
+	with_input("", A(JSON("503", "{\"code\":\"stopping\",\"detail\":"
+	    "\"goes down\"}"), JSON("503", "{\"detail\":\"later\"}"),
+	    JSON("500", "{\"code\":\"create-failed\",\"detail\":\"not "
+	    "then\"}")), "sandbox", "create", NULL);
+	expect(125, "", "create: not then (create-failed)\n", NULL);
+	ck_assert_ptr_nonnull(strstr(errout, " answered first: goes down "
+	    "(stopping)\n"));
+	ck_assert_ptr_null(strstr(errout, "later"));
+	with_input("", A(JSON("503", "{\"code\":\"c\",\"detail\":\"d\"}"),
+	    JSON("500", "{\"code\":\"c\",\"detail\":\"d\"}")), "sandbox",
+	    "create", NULL);
+	expect(125, "", "create: d (c)\n", NULL);
+	ck_assert_ptr_null(strstr(errout, "first"));
 	/* and so is one that is no server of ours, or is not there */
 	with_input("", A("", "SSH-2.0\r\n", JSON("201", "{}")), "sandbox",
 	    "create", NULL);
@@ -154,6 +178,72 @@ START_TEST(exec_gap)
 	    "\"last\":9,\"bytes\":100}}\n" CHUNK(10, "b") END(0)), EXEC);
 	expect(0, "ab", "100 bytes of output were dropped: "
 	    "chunks 2 to 9\n", NULL);
+}
+END_TEST
+
+/* One that ends before what was seen moves nothing back, and is not told. */
+START_TEST(exec_gap_back)
+{
+	static const char *const	bad[] = { "{\"first\":2,\"last\":4,",
+	    "{\"first\":5,\"last\":5,", "{\"first\":1,\"last\":-1,",
+	    "{" };
+	char				text[400];
+	size_t				i;
+
+	for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		(void)snprintf(text, sizeof text, "$" START CHUNK(5, "a")
+		    "{\"gap\":%s\"bytes\":100}}\n!", bad[i]);
+		with_input("", A(text, "$" CHUNK(6, "b") END(0)), EXEC);
+		expect(0, "ab", "", "/output?after=5&follow=1");
+		(void)snprintf(text, sizeof text, "$" CHUNK(5, "a")
+		    "{\"gap\":%s\"bytes\":100}}\n!", bad[i]);
+		with_input("", A(text, "$" CHUNK(6, "b") END(0)), "sandbox",
+		    "logs", "-f", "b", "s", NULL);
+		expect(0, "ab", "", "/output?after=5&follow=1");
+	}
+}
+END_TEST
+
+/* What was seen is no progress: the waits get longer, to 800 ms. */
+START_TEST(exec_no_progress)
+{
+	static const char	old[] = "$" CHUNK(3, "a")
+	    "{\"gap\":{\"first\":1,\"last\":2,\"bytes\":9}}\n!";
+	int64_t			begun = ms_now();
+
+	with_input("", A("$" START CHUNK(3, "a") "!", old, old, old,
+	    "$" CHUNK(4, "b") END(0)), EXEC);
+	expect(0, "ab", NULL, NULL);
+	ck_assert_int_ge(ms_now() - begun, 1500);
+	begun = ms_now();
+	with_input("", A(old, old, old, old, "$" CHUNK(4, "b") END(0)),
+	    "sandbox", "logs", "-f", "b", "s", NULL);
+	expect(0, "ab", NULL, NULL);
+	ck_assert_int_ge(ms_now() - begun, 1500);
+}
+END_TEST
+
+/* The reader has gone, and the server goes: the signal is sent once. */
+START_TEST(exec_no_reader)
+{
+	const char	*p;
+	int64_t		 begun = ms_now();
+
+	no_reader = 1;
+	with_input("", A("$" START CHUNK(1, "a") "~!", ""), EXEC);
+	expect(141, "", "left running: session " SID " of b", "/signal "
+	    "HTTP/1.1 {\"signal\":\"PIPE\"}");
+	ck_assert_int_lt(ms_now() - begun, 30000);
+	with_input("", A("$" START CHUNK(1, "a") "~~", JSON("503", "{}"),
+	    JSON("200", "{}")), EXEC);
+	expect(141, "", "left running", NULL);
+	p = strstr(asked, "/signal ");
+	ck_assert_ptr_nonnull(p);
+	ck_assert_ptr_null(strstr(p + 1, "/signal "));
+	with_input("", A("$" START CHUNK(1, "a") "~" END(0), JSON("200",
+	    "{}")), EXEC);
+	expect(141, "", "", NULL);
+	no_reader = 0;
 }
 END_TEST
 
@@ -252,6 +342,9 @@ exec_case(void)
 	tcase_add_test(tc, exec_quiet);
 	tcase_add_test(tc, exec_bad_id);
 	tcase_add_test(tc, exec_gap);
+	tcase_add_test(tc, exec_gap_back);
+	tcase_add_test(tc, exec_no_progress);
+	tcase_add_test(tc, exec_no_reader);
 	tcase_add_test(tc, exec_nonsense);
 	tcase_add_test(tc, exec_long_line);
 	tcase_add_test(tc, exec_codes);

@@ -32,7 +32,7 @@
 char		 out[1 << 20], errout[65536], asked[65536];
 int		 code;
 
-int		 on_terminal, env_server = 1;
+int		 on_terminal, no_reader, env_server = 1;
 const char	*term = "xterm", *no_color, *client_file;
 mode_t		 client_mode = 0600;
 
@@ -272,6 +272,17 @@ open_terminal(int *ret)
 	return fd;
 }
 
+/* A pipe that nobody reads. */
+static int
+open_unread(void)
+{
+	int	p[2];
+
+	ck_assert_int_eq(pipe(p), 0);
+	close(p[0]);
+	return p[1];
+}
+
 /* All that comes until the other end is closed. */
 static void
 read_terminal(int fd)
@@ -307,6 +318,8 @@ run_program(const char *const *argv, const char *input)
 		dup2(tty != -1 ? tty : open("in", O_RDONLY), 0);
 		dup2(tty != -1 ? tty : open("out", O_WRONLY | O_CREAT |
 		    O_TRUNC, 0600), 1);
+		if (no_reader)
+			dup2(open_unread(), 1);
 		dup2(tty != -1 ? tty : open("err", O_WRONLY | O_CREAT |
 		    O_TRUNC, 0600), 2);
 		execv(PROGRAM, (char *const *)(uintptr_t)argv);

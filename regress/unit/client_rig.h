@@ -29,6 +29,8 @@
 /* ---- how the program is run, until it is set anew ------------------------ */
 
 extern int		 on_terminal;	/* all three: out has both */
+extern int		 no_reader;	/* standard output is a pipe that
+					   nobody reads */
 extern const char	*term, *no_color;
 /*
  * The text of the client file, %d in it the server's port; FIFO or DIR: it is
