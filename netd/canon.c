@@ -10,12 +10,13 @@
  *	elements FAMILY TABLE SET COUNT HASH
  *
  * HASH is the SHA-256 of a set's elements in order: for each its length, 1
- * if it is an interval's end, and its bytes.  The line of a set of the host's
- * addresses is not in the text but has a hash of its own; see ruleset.c.
+ * if it is an interval's end, and its bytes.  The lines of elements are not
+ * in the text but have a hash of their own; see ruleset.c.
  *
  * Numbers are decimal, data is hexadecimal, what is absent is left out.  An
  * expression or attribute that this file does not know is written as
- * unknown, so that it can equal nothing that netd wanted.
+ * unknown, and what is too long as cut, so that it can equal nothing that
+ * netd wanted.
  */
 #include <errno.h>
 #include <libnftnl/chain.h>
@@ -39,7 +40,7 @@
 struct canon {
 	char	*text;			/* owned */
 	size_t	 len, cap;
-	SHA2_CTX hosts;
+	SHA2_CTX elements;
 };
 
 enum kind { U8, U32, U64, DATA, STR };
@@ -128,7 +129,7 @@ canon_new(void)
 {
 	struct canon	*c = xcalloc(1, sizeof(*c));
 
-	SHA256Init(&c->hosts);
+	SHA256Init(&c->elements);
 	return c;
 }
 
@@ -145,8 +146,10 @@ add(struct canon *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(buf, sizeof(buf), fmt, ap);
 	va_end(ap);
-	if (n < 0 || (size_t)n >= sizeof(buf) || c->len > CANON_MAX)
-		return;			/* cut: equals nothing wanted */
+	if (n < 0 || (size_t)n >= sizeof(buf))
+		n = snprintf(buf, sizeof(buf), " cut\n");
+	if (c->len > CANON_MAX)
+		return;			/* longer than anything wanted */
 	if (c->len + (size_t)n + 1 > c->cap) {
 		c->cap = (c->cap + (size_t)n + 1) * 2;
 		c->text = xreallocarray(c->text, c->cap, 1);
@@ -250,7 +253,7 @@ canon_rule(struct canon *c, const struct nftnl_rule *r)
 	    canon_expr, c);
 }
 
-/* ---- sets ----------------------------------------------------------------- */
+/* ---- sets ------------------------------------------------------------ */
 
 void
 canon_set(struct canon *c, const struct nftnl_set *s)
@@ -343,14 +346,6 @@ elem_take(struct nftnl_set_elem *e, void *arg)
 	return 0;
 }
 
-static int
-is_host(const struct nftnl_set *s)
-{
-	const char	*name = str(nftnl_set_get_str(s, NFTNL_SET_NAME));
-
-	return strcmp(name, "host4") == 0 || strcmp(name, "host6") == 0;
-}
-
 void
 canon_elements(struct canon *c, const struct nftnl_set *s)
 {
@@ -373,9 +368,10 @@ canon_elements(struct canon *c, const struct nftnl_set *s)
 	    str(nftnl_set_get_str(s, NFTNL_SET_NAME)), l.n, hash,
 	    l.unknown ? " unknown" : "");
 	free(l.v);
-	if (!is_host(s) || c->len == was)
+	if (c->len == was)
 		return;
-	SHA256Update(&c->hosts, (const uint8_t *)c->text + was, c->len - was);
+	SHA256Update(&c->elements, (const uint8_t *)c->text + was,
+	    c->len - was);
 	c->len = was;
 	c->text[was] = '\0';
 }
@@ -394,7 +390,7 @@ canon_done(struct canon *c, struct ruleset_seen *ret)
 	SHA256Init(&ctx);
 	SHA256Update(&ctx, (const uint8_t *)canon_text(c), c->len);
 	(void)SHA256End(&ctx, ret->hash);	/* the size is right */
-	(void)SHA256End(&c->hosts, ret->hosts);
+	(void)SHA256End(&c->elements, ret->elements);
 	free(c->text);
 	free(c);
 }

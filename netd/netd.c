@@ -182,7 +182,7 @@ netd_sent(struct chan *c, int result)
 		fatalx("event_add");
 }
 
-/* ---- start ------------------------------------------------------------------ */
+/* ---- start ----------------------------------------------------------- */
 
 static void
 peer_init(struct peer *p, int fd, unsigned int actor)

@@ -42,6 +42,7 @@
 struct nl_batch {
 	uint8_t		*buf;		/* own, or borrowed: nl_start_in() */
 	size_t		 size, len;
+	size_t		 room;		/* of the message that is built */
 	uint32_t	 acks;		/* acknowledgements to come */
 	uint32_t	 seq;		/* last number used */
 	int		 full;		/* a message did not fit */
@@ -61,21 +62,31 @@ void		 nl_start_in(struct nl_batch *, uint8_t *, size_t);
 /* Where the next message is to be built, NL_ROOM bytes; never NULL. */
 char		*nl_next(struct nl_batch *);
 #define NL_ROOM		1024
-/* The same with more room, at most NL_ROOM_MAX. */
+/* The same with more room, at most NL_ROOM_MAX; more ends the process. */
 char		*nl_room(struct nl_batch *, size_t);
 #define NL_ROOM_MAX	32768
-/* Takes the message built there over; ack: the kernel is to answer it. */
+/*
+ * Takes the message built there over; ack: the kernel is to answer it.  One
+ * that is longer than its room ends the process: it has written beyond it.
+ */
 void		 nl_took(struct nl_batch *, const struct nlmsghdr *, int ack);
 /*
- * Sends and reads every acknowledgement.  0, or -1 with errno, the first
- * error that the kernel told (ret_seq, if not NULL: of which message), or
- * EPROTO when one is missing.
+ * Both below use one buffer, so no callback of theirs may call either; both
+ * fail as well with what socket calls do, and with EBADMSG if a packet was
+ * longer than that buffer.
+ *
+ * Sends and reads every acknowledgement.  0, or -1 with errno: the first
+ * error that the kernel told (ret_seq, if not NULL, is then set: of which
+ * message), EPROTO when one is missing, or EMSGSIZE, and nothing was sent:
+ * the batch is full.
  */
 int		 nl_send(int fd, const struct nl_batch *, uint32_t *ret_seq);
 /*
- * Sends one dump request, calls cb for each message of the answer; cb
- * returns 0, or -1 to fail with its errno.  EINTR: the dump was disturbed by
- * a change, ask again.
+ * Sends one dump request, whose flags and number it sets; calls cb for each
+ * message of the answer, which is borrowed for the call; cb returns 0, or -1
+ * to fail with its errno.  0, or -1 with errno: also what the kernel told,
+ * EPROTO when the end is missing, EINTR: the dump was disturbed by a change,
+ * ask again.
  */
 int		 nl_dump(int fd, struct nlmsghdr *req,
 		    int (*cb)(const struct nlmsghdr *, void *), void *arg);
@@ -103,6 +114,7 @@ int		 link_alive(int fd, void (*alive)(unsigned int k));
 
 /* ---- span.c: intervals of addresses ------------------------------------- */
 
+/* Network order; beyond the length of an address 0. */
 struct span { uint8_t first[16], last[16]; };
 
 struct spans {
@@ -111,6 +123,7 @@ struct spans {
 	size_t		 n, cap;
 };
 
+/* len: 4 or 16.  All below want it done, and prefixes of that length. */
 void		 spans_init(struct spans *, size_t len);
 void		 spans_free(struct spans *);		/* and empty again */
 void		 span_of(const struct prefix *, struct span *ret);
@@ -122,26 +135,33 @@ void		 spans_merge(struct spans *);
 void		 spans_nest(struct spans *);
 /* Of what is in order and disjoint, here and below: takes a prefix out. */
 void		 spans_cut(struct spans *, const struct prefix *);
-/* Whether one interval holds all of it. */
+/* 1: one interval holds all of it; 0: none does. */
 int		 spans_hold(const struct spans *, const struct prefix *);
-/* The intervals of a that b does not have just so. */
+/* The intervals of a that b does not have just so, instead of ret's. */
 void		 spans_less(const struct spans *a, const struct spans *b,
 		    struct spans *ret);
+/* Instead of what `to' had. */
 void		 spans_copy(struct spans *to, const struct spans *from);
 /* The address behind; -1: that was the last, and a is the first again. */
 int		 addr_next(uint8_t *a, size_t len);
 
-/* ---- sealed.c: what `egress' never reaches -------------------------------- */
+/* ---- sealed.c: what `egress' never reaches --------------------------- */
 
 /* In order and disjoint; no two touch. */
 extern struct sealed { struct spans v4, v6; } sealed;
 
-/* From sealed.def and the configuration.  -1: a word is not a prefix. */
+/*
+ * From sealed.def and the configuration, whose words it does not keep; may
+ * be called again.  0, or -1 with errno: EINVAL or EDOM as prefix_parse(),
+ * EPERM: `except' has what nothing opens, or `deny' what it cannot deny; what
+ * is sealed then is not to be used.
+ */
 int		 sealed_init(const struct wire_list *deny,
 		    const struct wire_list *except);
+/* 1: all of it is sealed; 0: some is not. */
 int		 sealed_holds(const struct prefix *);
 
-/* ---- hostaddr.c: addresses of the host -------------------------------------- */
+/* ---- hostaddr.c: addresses of the host ------------------------------- */
 
 #define HOST_MAX	1024	/* beside those that are sealed anyway */
 
@@ -173,36 +193,45 @@ enum ruleset {
 /* Hexadecimal SHA-256 of what the kernel lists; see ruleset.c. */
 struct ruleset_seen {
 	char	 hash[NET_HASHLEN + 1];		/* or "absent" */
-	char	 hosts[NET_HASHLEN + 1];	/* the host's addresses */
+	char	 elements[NET_HASHLEN + 1];	/* of sets: addresses */
 };
 
 /*
  * Builds every ruleset and its hash, once.  absent: the configuration says
- * that there is no netfilter; the other calls then do nothing.
+ * that there is no netfilter; the other calls then do nothing.  0, or -1
+ * (EMSGSIZE): one does not fit its batch.
  */
 int		 ruleset_init(int absent);
 /*
- * The host's addresses, which RULESET_EGRESS waits for; after sealed_init().
- * 1: they are others than before, and each network of that ruleset wants
- * ruleset_update(); 0: the same; -1 (EMSGSIZE): too many, as if lost.
+ * The host's addresses (copied; in order and disjoint), which RULESET_EGRESS
+ * waits for; after sealed_init() and ruleset_init().  1: they are others than
+ * before, and each network of that ruleset wants ruleset_update(); 0: the
+ * same; -1 (EMSGSIZE): too many, as if lost.
  */
 int		 ruleset_hosts(const struct spans *v4, const struct spans *v6);
 /* They are not known: RULESET_EGRESS fails with ENODATA from now on. */
 void		 ruleset_hosts_lost(void);
-/* Makes the tables anew, whatever was there before: one transaction. */
+/*
+ * fd, here and below: NETLINK_NETFILTER of that netns.  Each is one
+ * transaction: 0, or -1 with the errno of nl_send() and nothing is changed.
+ *
+ * make: the tables anew, whatever was there before.  switch: the same,
+ * cheaper, where tables of `from' are there (ENOENT: they are not).  update:
+ * from the host's addresses before the last change to those now (ENOENT,
+ * EEXIST: the former are not there; EMSGSIZE: too much for one batch; then
+ * each is to be made anew).
+ */
 int		 ruleset_make(int fd, enum ruleset);
-/* The same, cheaper, where tables of `from' are there. */
 int		 ruleset_switch(int fd, enum ruleset from, enum ruleset to);
-/* From the host's addresses before the last change to those now. */
 int		 ruleset_update(int fd);
-/* What the kernel lists in that netns. */
+/* What the kernel lists.  0, or -1 with errno: nl_dump(), or memory. */
 int		 ruleset_read(int fd, struct ruleset_seen *ret);
-/* Whether that is it, the host's addresses included. */
+/* 1: that is it, the elements included; 0: it is not, or is not known. */
 int		 ruleset_is(const struct ruleset_seen *, enum ruleset);
-/* The hash that belongs to it, without the host's addresses; static. */
+/* The hash that belongs to it, without elements; static. */
 const char	*ruleset_hash(enum ruleset);
 
-/* ---- ruleset_rule.c, ruleset_set.c, ruleset_read.c -------------------------- */
+/* ---- ruleset_rule.c, ruleset_set.c, ruleset_read.c ------------------- */
 
 #define RS_TABLE	"workbox"
 #define RS_FAMILIES	2
@@ -211,7 +240,8 @@ enum rs_chain { RS_IN, RS_FORWARD, RS_OUT, RS_PASS, RS_DENY, RS_NCHAINS };
 enum rs_set { RS_SEALED4, RS_HOST4, RS_SEALED6, RS_HOST6, RS_NSETS };
 
 extern const uint8_t	rs_families[RS_FAMILIES];
-const char	*rs_chain_name(enum rs_chain);
+const char	*rs_chain_name(enum rs_chain);		/* static */
+const char	*rs_set_name(enum rs_set);		/* static */
 
 /* Into a batch, into the text, or both: either may be NULL. */
 struct canon;
@@ -223,9 +253,10 @@ void		 rs_elements(struct nl_batch *, enum rs_set,
 		    const struct spans *, int add);
 void		 rs_elements_text(struct canon *, enum rs_set,
 		    const struct spans *);
+/* As ruleset_read(). */
 int		 ruleset_list(int fd, struct ruleset_seen *ret);
 
-/* ---- canon.c ---------------------------------------------------------------- */
+/* ---- canon.c --------------------------------------------------------- */
 
 struct nftnl_table;
 struct nftnl_chain;
@@ -244,7 +275,7 @@ void		 canon_chain(struct canon *, const struct nftnl_chain *);
 void		 canon_rule(struct canon *, const struct nftnl_rule *);
 void		 canon_set(struct canon *, const struct nftnl_set *);
 void		 canon_object(struct canon *, const struct nftnl_obj *);
-/* Of a set; those of the host's addresses are the second hash's. */
+/* Of a set: for the second hash. */
 void		 canon_elements(struct canon *, const struct nftnl_set *);
 const char	*canon_text(const struct canon *);	/* borrowed */
 /* Frees it. */
@@ -394,7 +425,7 @@ unsigned int	 pool_waiting(void);
 /* A create made a step, or a net went: see to the pool. */
 void		 pool_stir(int step);
 
-/* ---- requests.c -------------------------------------------------------------- */
+/* ---- requests.c ------------------------------------------------------ */
 
 /* Handlers; each sends exactly one answer, now or later, on this channel. */
 void		 netd_on_net_make(struct chan *, const struct msg *);
@@ -404,7 +435,7 @@ void		 netd_on_net_free(struct chan *, const struct msg *);
 void		 netd_on_net_adopt(struct chan *, struct msg *);
 void		 netd_on_net_status(struct chan *, const struct msg *);
 
-/* ---- netd.c ---------------------------------------------------------------- */
+/* ---- netd.c ---------------------------------------------------------- */
 
 /* After each chan_send(): its result; fatal when not even queued. */
 void		 netd_sent(struct chan *, int result);

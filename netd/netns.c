@@ -101,7 +101,7 @@ static const struct { const char *name, *value; } sysctls[] = {
 	{ "ipv4/tcp_wmem", "4096 16384 262144" },
 };
 
-/* ---- both sides: packets with descriptors --------------------------------- */
+/* ---- both sides: packets with descriptors ---------------------------- */
 
 /*
  * Exactly len bytes, and at most n descriptors: -1 where none came.  1; 0:
@@ -127,7 +127,7 @@ packet_recv(int sock, void *data, size_t len, int *ret_fds, size_t n)
 	return -1;
 }
 
-/* ---- the maker: making ----------------------------------------------------- */
+/* ---- the maker: making ----------------------------------------------- */
 
 /* What is being made; the first failure ends it. */
 struct work {
@@ -271,7 +271,7 @@ enter_netns(struct work *w, uint32_t want)
 	return r;
 }
 
-/* ---- the maker: its life ---------------------------------------------------- */
+/* ---- the maker: its life --------------------------------------------- */
 
 static int
 answer_pass(const struct answer *a, const struct work *w)
@@ -483,7 +483,7 @@ maker_main(int sock, int landlock)
 	_exit(0);
 }
 
-/* ---- netd's side ------------------------------------------------------------- */
+/* ---- netd's side ----------------------------------------------------- */
 
 int
 netns_start(const struct conf *conf, int landlock)

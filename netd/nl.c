@@ -3,13 +3,15 @@
  * read, and dumps.  Both are synchronous: the kernel works within sendto(2)
  * and recvmsg(2), so that an answer is there or never comes.
  *
- * Must never: read a message that anyone but the kernel sent; block.
+ * Must never: read a message that anyone but the kernel sent; block; be
+ * called from a callback of its own, for there is one buffer.
  */
 #include <sys/socket.h>
 
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <linux/netlink.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "netd.h"
@@ -28,7 +30,7 @@ nl_start_in(struct nl_batch *b, uint8_t *buf, size_t size)
 {
 	b->buf = buf;
 	b->size = size;
-	b->len = 0;
+	b->len = b->room = 0;
 	b->acks = b->seq = 0;
 	b->full = 0;
 }
@@ -44,6 +46,9 @@ nl_room(struct nl_batch *b, size_t room)
 {
 	static char	spill[NL_ROOM_MAX] __attribute__((aligned(8)));
 
+	if (room > sizeof(spill))
+		abort();		/* a mistake of ours, as below */
+	b->room = room;
 	if (room > b->size - b->len) {
 		b->full = 1;
 		return spill;
@@ -62,6 +67,9 @@ nl_took(struct nl_batch *b, const struct nlmsghdr *h, int ack)
 {
 	struct nlmsghdr	head = *h;
 
+	if (head.nlmsg_len > b->room)
+		abort();
+	b->room = 0;
 	head.nlmsg_seq = ++b->seq;
 	if (ack) {
 		head.nlmsg_flags |= NLM_F_ACK;
@@ -94,7 +102,7 @@ nl_recv(int fd)
 		if (mh.msg_namelen != sizeof(sa) || sa.nl_pid != 0)
 			continue;	/* not the kernel */
 		if (mh.msg_flags & MSG_TRUNC) {
-			errno = EMSGSIZE;
+			errno = EBADMSG;
 			return -1;
 		}
 		return n;

@@ -24,12 +24,13 @@
  *
  * The proof.  A box's proof names the hash of its ruleset, and its health is
  * that the kernel still has what the proof named.  If that hash held the
- * host's addresses, each box would differ from its proof as soon as the host
- * gets another one, as it must; and two boxes could not be compared.  So
- * there are two: `hash' is of all but the elements of host4 and host6, and
- * the same for all boxes of a kind and state; `hosts' is of these elements,
- * and is computed anew at each change.  A network is whole when the kernel's
- * listing has both, so that no address of the host may be missing from any.
+ * addresses in the sets, each box would differ from its proof as soon as the
+ * host gets another one, or when netd starts again with another `deny' or
+ * `except', as it must; and boxes of two hosts could not be compared.  So
+ * there are two: `hash' is of all but the elements of sets, and the same for
+ * all boxes of a kind and state; `elements' is of these, and is computed anew
+ * at each change.  A network is whole when the kernel's listing has both, so
+ * that no address may be missing from any set.
  *
  * Must never: leave a moment in which more passes than before or after a
  * change (each is one transaction); trust that a change took place without
@@ -82,7 +83,7 @@ rs_chain_name(enum rs_chain c)
 	return chains[c].name;
 }
 
-/* ---- tables and chains ---------------------------------------------------- */
+/* ---- tables and chains ----------------------------------------------- */
 
 static void
 table_put(struct nl_batch *b, struct canon *c, uint8_t family)
@@ -149,7 +150,7 @@ chains_put(struct nl_batch *b, struct canon *c, uint8_t family,
 	}
 }
 
-/* ---- compiling ------------------------------------------------------------ */
+/* ---- compiling ------------------------------------------------------- */
 
 /* The objects of a ruleset in the order in which the kernel lists them. */
 static void
@@ -274,7 +275,7 @@ ruleset_init(int absent)
 	return 0;
 }
 
-/* ---- the host's addresses --------------------------------------------------- */
+/* ---- the host's addresses -------------------------------------------- */
 
 /* From what the sets hold to what they shall; 1: there is a difference. */
 static int
@@ -332,7 +333,7 @@ ruleset_hosts_lost(void)
 	rs.known = 0;
 }
 
-/* ---- using them -------------------------------------------------------------- */
+/* ---- using them ------------------------------------------------------ */
 
 const char *
 ruleset_hash(enum ruleset which)
@@ -385,5 +386,5 @@ ruleset_is(const struct ruleset_seen *seen, enum ruleset which)
 	const struct ruleset_seen	*want = &rs.want[which];
 
 	return is_known(which) && strcmp(seen->hash, want->hash) == 0 &&
-	    strcmp(seen->hosts, want->hosts) == 0;
+	    strcmp(seen->elements, want->elements) == 0;
 }

@@ -42,8 +42,9 @@
 enum kind {
 	M_ALL,
 	M_FROM_LO, M_BY_LO,		/* came from, leaves by */
-	M_TO,				/* text: an address, n: whole bytes */
-	M_IN,				/* text: destination is in this set */
+	M_TO,				/* text: an address, n: bits of it, of
+					 * whole bytes: 8, 16, ... */
+	M_IN,				/* n: destination is in this rs_set */
 	M_L4,				/* n: protocol */
 	M_PORT,				/* n: destination; behind M_L4 */
 	M_SYN,				/* opens a connection; behind TCP */
@@ -74,7 +75,7 @@ struct spec {
 #define TO(a, n)	{ M_TO, a, n }
 #define L4(n)		{ M_L4, NULL, n }
 #define PORT(n)		{ M_PORT, NULL, n }
-#define IS_IN(set)	{ M_IN, set, 0 }
+#define IS_IN(set)	{ M_IN, NULL, set }
 
 /*
  * `none', open.  What is the box's own passes.
@@ -97,8 +98,11 @@ static const struct spec none[] = {
  * The kernel's own neighbour discovery passes before what it is addressed to
  * is looked at: groups, link-local addresses and the gateway are all sealed.
  * A box can send no such message: it has no raw sockets, and one for ping
- * sends echo requests alone.  What else the kernel says by itself is dropped
- * and not counted: nobody in the box has asked for it.
+ * sends echo requests alone.  Router solicitations and listener reports of
+ * MLD version 2, which the kernel says by itself, are dropped and not counted:
+ * nobody in the box has asked for them.  What it says of groups that a program
+ * joins (IGMP; MLD version 1, to a router that speaks no other) goes to what
+ * is sealed, and counts as such.
  *
  * The limit of new connections comes behind what is sealed: attempts that
  * are refused anyway do not use it up.  It counts for each family.
@@ -120,10 +124,10 @@ static const struct spec egress[] = {
 	    { M_ICMP6, NULL, ND_ROUTER_SOLICIT } }, NULL, DROP },
 	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
 	    { M_ICMP6, NULL, MLD2_REPORT } }, NULL, DROP },
-	{ V4, RS_OUT, { IS_IN("sealed4") }, "sealed", TO_DENY },
-	{ V4, RS_OUT, { IS_IN("host4") }, "host", TO_DENY },
-	{ V6, RS_OUT, { IS_IN("sealed6") }, "sealed", TO_DENY },
-	{ V6, RS_OUT, { IS_IN("host6") }, "host", TO_DENY },
+	{ V4, RS_OUT, { IS_IN(RS_SEALED4) }, "sealed", TO_DENY },
+	{ V4, RS_OUT, { IS_IN(RS_HOST4) }, "host", TO_DENY },
+	{ V6, RS_OUT, { IS_IN(RS_SEALED6) }, "sealed", TO_DENY },
+	{ V6, RS_OUT, { IS_IN(RS_HOST6) }, "host", TO_DENY },
 	{ BOTH, RS_OUT, { { M_ALL, NULL, 0 } }, NULL, TO_PASS },
 	{ BOTH, RS_PASS, { TCP, SYN, { M_OVER, NULL, 0 } }, "limited",
 	    RESET },
@@ -142,7 +146,7 @@ static const struct { const struct spec *spec; size_t n; } specs[RULESET_N] = {
 	[RULESET_EGRESS] = { egress, sizeof(egress) / sizeof(egress[0]) },
 };
 
-/* ---- expressions ---------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------- */
 
 static struct nftnl_expr *
 expr_new(struct nftnl_rule *r, const char *name)
@@ -268,7 +272,7 @@ expr_verdict(struct nftnl_rule *r, int verdict, const char *chain)
 		nftnl_expr_set_str(e, NFTNL_EXPR_IMM_CHAIN, chain);
 }
 
-/* ---- rules ------------------------------------------------------------------ */
+/* ---- rules ----------------------------------------------------------- */
 
 static void
 rule_match(struct nftnl_rule *r, uint8_t family, const struct match *m)
@@ -290,7 +294,7 @@ rule_match(struct nftnl_rule *r, uint8_t family, const struct match *m)
 		expr_to(r, family, m);
 		return;
 	case M_IN:
-		expr_in(r, family, m->text);
+		expr_in(r, family, rs_set_name((enum rs_set)m->n));
 		return;
 	case M_L4:
 		expr_meta(r, NFT_META_L4PROTO, &byte, sizeof(byte));

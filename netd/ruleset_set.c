@@ -25,7 +25,7 @@
  */
 #define CHUNK		384
 #define CHUNK_HEAD	128
-#define CHUNK_EACH	80
+#define CHUNK_EACH	64
 
 /* Of nft(8), by which it shows a set's elements as addresses. */
 #define TYPE_IPADDR	7
@@ -40,6 +40,12 @@ static const struct { const char *name; uint32_t flags; } sets[RS_NSETS] = {
 
 static const char *const	counters[] = { "sealed", "host", "limited",
 				    "protocol" };
+
+const char *
+rs_set_name(enum rs_set which)
+{
+	return sets[which].name;
+}
 
 static int
 is_v4(enum rs_set which)
@@ -122,7 +128,7 @@ rs_counters(struct nl_batch *b, struct canon *c)
 			counter_put(b, c, rs_families[f], counters[i]);
 }
 
-/* ---- elements -------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------- */
 
 static void
 elem_add(struct nftnl_set *s, const uint8_t *key, size_t len, uint32_t flags)

@@ -427,7 +427,7 @@ START_TEST(listed)
 	element(RS_HOST4, "203.0.113.2", 0, 0);
 	ck_assert_int_eq(ruleset_read(lab.nft, &two), 0);
 	ck_assert_str_eq(one.hash, two.hash);
-	ck_assert_str_ne(one.hosts, two.hosts);
+	ck_assert_str_ne(one.elements, two.elements);
 	ck_assert_int_eq(is_whole(), 0);
 	element(RS_HOST4, "203.0.113.2", 1, 0);
 	ck_assert_int_eq(is_whole(), 1);
