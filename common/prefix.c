@@ -89,6 +89,16 @@ prefix_forms(const struct prefix *v4, struct prefix ret[PREFIX_FORMS])
 	}
 }
 
+int
+prefix_mapped(const struct prefix *p)
+{
+	static const struct prefix	mapped = {
+		{ [10] = 0xff, [11] = 0xff }, 16, 96
+	};
+
+	return p->bits >= mapped.bits && prefix_meet(p, &mapped);
+}
+
 static int
 form_meets(const struct prefix *v4, const struct prefix *p)
 {
@@ -104,7 +114,6 @@ const char *
 prefix_never(const struct prefix *p)
 {
 	static const char *const	never[] = {
-#define SEALED(text, why)
 #define SEALED_EVER(text, why)	text,
 #include "sealed.def"
 	};

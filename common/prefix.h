@@ -23,6 +23,11 @@ struct prefix {
 int		 prefix_parse(const char *, struct prefix *ret);
 /* Whether they have an address in common. */
 int		 prefix_meet(const struct prefix *, const struct prefix *);
+/*
+ * 1: it lies within ::ffff:0:0/96, and so means an IPv4 prefix, which no rule
+ * of IPv6 ever sees.
+ */
+int		 prefix_mapped(const struct prefix *);
 /* The forms in IPv6 of an IPv4 prefix that sealed.def speaks of. */
 void		 prefix_forms(const struct prefix *v4,
 		    struct prefix ret[PREFIX_FORMS]);

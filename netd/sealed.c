@@ -11,9 +11,10 @@
 
 struct sealed	sealed = { { NULL, 4, 0, 0 }, { NULL, 16, 0, 0 } };
 
-static const char *const	table[] = {
-#define SEALED(text, why)	text,
-#define SEALED_EVER(text, why)	text,
+static const struct { const char *text; int open; } table[] = {
+#define SEALED(text, why)	{ text, 0 },
+#define SEALED_EVER(text, why)	{ text, 0 },
+#define SEALED_NOT(text, why)	{ text, 1 },
 #include "sealed.def"
 };
 
@@ -58,29 +59,40 @@ each_word(const struct wire_list *l, int open)
 		text[l->v[i].len] = '\0';
 		if (prefix_parse(text, &p) == -1)
 			return -1;
-		if (open && prefix_never(&p) != NULL) {
-			errno = EPERM;
+		errno = EPERM;
+		if (open ? prefix_never(&p) != NULL : prefix_mapped(&p))
 			return -1;
-		}
 		each_form(&p, open ? spans_cut : spans_add);
 	}
 	return 0;
 }
 
-int
-sealed_init(const struct wire_list *deny, const struct wire_list *except)
+/* Rows of the table: those of a family that seal, or that open. */
+static int
+each_row(size_t len, int open)
 {
 	struct prefix	p;
 	size_t		i;
 
-	spans_free(&sealed.v4);
-	spans_free(&sealed.v6);
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		if (prefix_parse(table[i], &p) == -1)
+		if (prefix_parse(table[i].text, &p) == -1)
 			return -1;
-		each_form(&p, spans_add);
+		if (p.len == len && table[i].open == open)
+			each_form(&p, open ? spans_cut : spans_add);
 	}
 	merge();
+	return 0;
+}
+
+/* What is open in IPv6 holds forms of IPv4, which are sealed after it. */
+int
+sealed_init(const struct wire_list *deny, const struct wire_list *except)
+{
+	spans_free(&sealed.v4);
+	spans_free(&sealed.v6);
+	if (each_row(16, 0) == -1 || each_row(16, 1) == -1 ||
+	    each_row(4, 0) == -1)
+		return -1;
 	if (each_word(except, 1) == -1 || each_word(deny, 0) == -1)
 		return -1;
 	merge();

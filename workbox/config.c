@@ -134,27 +134,6 @@ host_ok(const char *s)
 	return n > 0 && s[n] == '\0';
 }
 
-static int
-prefix_ok(const char *s)
-{
-	struct in6_addr	 a;
-	char		 addr[INET6_ADDRSTRLEN];
-	const char	*slash = strchr(s, '/');
-	size_t		 n = slash == NULL ? strlen(s) : (size_t)(slash - s);
-	uint64_t	 bits;
-	int		 v4;
-
-	if (n >= sizeof addr)
-		return 0;
-	memcpy(addr, s, n);
-	addr[n] = '\0';
-	v4 = inet_pton(AF_INET, addr, &a) == 1;
-	if (!v4 && inet_pton(AF_INET6, addr, &a) != 1)
-		return 0;
-	return slash == NULL ||
-	    text_u64(slash + 1, 0, v4 ? 32 : 128, &bits) == 0;
-}
-
 int
 config_listen(const char *s, struct sockaddr_storage *ret)
 {
@@ -184,19 +163,30 @@ config_listen(const char *s, struct sockaddr_storage *ret)
 	return 0;
 }
 
-/* A word of sealing: the prefix as it is meant, to the last bit. */
+/* The prefix as it is meant, to the last bit. */
+static const char *
+prefix_expects(const char *s, struct prefix *ret)
+{
+	if (prefix_parse(s, ret) == 0)
+		return NULL;
+	return errno == EDOM ?
+	    "ADDRESS/BITS without bits of an address beyond BITS" :
+	    "ADDRESS or ADDRESS/BITS";
+}
+
 static const char *
 seal_expects(const char *name, const char *s)
 {
 	static char	 why[128];
 	struct prefix	 p;
-	const char	*never;
+	const char	*expects = prefix_expects(s, &p), *never;
 
-	if (prefix_parse(s, &p) == -1)
-		return errno == EDOM ?
-		    "ADDRESS/BITS without bits of an address beyond BITS" :
-		    "ADDRESS or ADDRESS/BITS";
-	if (strcmp(name, "except") != 0 || (never = prefix_never(&p)) == NULL)
+	if (expects != NULL)
+		return expects;
+	if (strcmp(name, "deny") == 0)
+		return prefix_mapped(&p) ?
+		    "the IPv4 ADDRESS or ADDRESS/BITS itself" : NULL;
+	if ((never = prefix_never(&p)) == NULL)
 		return NULL;
 	(void)snprintf(why, sizeof why, "a prefix that leaves %s sealed",
 	    never);
@@ -207,6 +197,7 @@ static const char *
 item_expects(const char *name, const char *s)
 {
 	struct sockaddr_storage	addr;
+	struct prefix		p;
 
 	if (strcmp(name, "listen") == 0)
 		return strcmp(s, "none") == 0 ||
@@ -215,7 +206,7 @@ item_expects(const char *name, const char *s)
 	if (one_of(name, "deny", "except"))
 		return seal_expects(name, s);
 	if (strcmp(name, "trusted-proxy") == 0)
-		return prefix_ok(s) ? NULL : "ADDRESS or ADDRESS/BITS";
+		return prefix_expects(s, &p);
 	return host_ok(s) ? NULL : "a host name";
 }
 

@@ -29,7 +29,7 @@
 #include "egress_lab.h"
 #include "xmalloc.h"
 
-/* ---- netlink ------------------------------------------------------------------ */
+/* ---- netlink --------------------------------------------------------- */
 
 static struct nlmsghdr *
 start(struct nl_batch *b, uint16_t type, uint16_t flags)
@@ -243,7 +243,7 @@ lab_local(const struct lab *l, enum lab_place at, const char *prefix, int del)
 	sent(l, at, &b, prefix);
 }
 
-/* ---- places --------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------- */
 
 static int
 netlink(int protocol)
@@ -314,7 +314,8 @@ static const char *const	strangers[] = {
 	"64:ff9b:1::a9fe:a9fe/128", "2002:a9fe:a9fe::1/128",
 	"2002:808:808::1/128", "2001:0:808:808::1/128",
 	"64:ff9b::cb00:7102/128", "2002:cb00:7102::1/128", "::10.1.2.3/128",
-	"fec0::1/128",
+	"fec0::1/128", "100::1/128", "5f00::1/128", "2001:2::1/128",
+	"::ffff:0:10.1.2.3/128",
 };
 
 static void
@@ -345,7 +346,7 @@ wire(struct lab *l)
 	route(l, LAB_INET, "fd00::/64", "2001:db8:1::2", "net1");
 }
 
-/* ---- servers ------------------------------------------------------------------- */
+/* ---- servers --------------------------------------------------------- */
 
 static int
 serve_at(int type, int port)
@@ -515,7 +516,7 @@ lab_free(struct lab *l)
 	close(l->nft);
 }
 
-/* ---- what a program sees -------------------------------------------------------- */
+/* ---- what a program sees --------------------------------------------- */
 
 union addr {
 	struct sockaddr		sa;

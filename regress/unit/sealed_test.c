@@ -10,7 +10,7 @@
 
 #include "../../netd/netd.h"
 
-/* ---- prefixes ---------------------------------------------------------------- */
+/* ---- prefixes -------------------------------------------------------- */
 
 static struct prefix
 prefix(const char *text)
@@ -88,6 +88,9 @@ START_TEST(prefix_never_opens)
 		{ "126.0.0.0/8", NULL }, { "128.0.0.0/8", NULL },
 		{ "10.0.0.0/8", NULL }, { "169.254.169.254", NULL },
 		{ "fd00:0:0:1::/64", NULL }, { "fec0::/10", NULL },
+		{ "64:ff9b:1::/48", NULL }, { "2001:2::/48", NULL },
+		{ "240.0.0.0/4", "240.0.0.0/4" },
+		{ "::ffff:10.0.0.0/104", "::ffff:0.0.0.0/96" },
 		{ "2002:7e00::/24", NULL }, { "64:ff9b::a00:0/104", NULL },
 	};
 	struct prefix	p;
@@ -104,7 +107,27 @@ START_TEST(prefix_never_opens)
 }
 END_TEST
 
-/* ---- intervals ---------------------------------------------------------------- */
+START_TEST(prefix_is_mapped)
+{
+	static const struct { const char *text; int mapped; } t[] = {
+		{ "::ffff:10.0.0.1", 1 }, { "::ffff:0.0.0.0/96", 1 },
+		{ "::ffff:203.0.113.0/120", 1 }, { "::/0", 0 },
+		{ "::fffe:0:0/95", 0 }, { "::10.0.0.1", 0 },
+		{ "::ffff:0:10.0.0.1", 0 }, { "10.0.0.1", 0 },
+		{ "0.0.0.0/0", 0 },
+	};
+	struct prefix	p;
+	size_t		i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		p = prefix(t[i].text);
+		ck_assert_msg(prefix_mapped(&p) == t[i].mapped, "%s",
+		    t[i].text);
+	}
+}
+END_TEST
+
+/* ---- intervals ------------------------------------------------------- */
 
 static void
 same(const struct spans *s, const char *const *want, size_t n)
@@ -233,7 +256,7 @@ START_TEST(difference)
 }
 END_TEST
 
-/* ---- what is sealed ------------------------------------------------------------- */
+/* ---- what is sealed -------------------------------------------------- */
 
 static struct wire_bin	deny_v[4], except_v[4];
 static struct wire_list	deny = { deny_v, 0 }, except = { except_v, 0 };
@@ -271,19 +294,31 @@ static const struct { const char *first, *last, *before, *behind; } ranges[] = {
 	{ "198.18.0.0", "198.19.255.255", "198.17.255.255", "198.20.0.0" },
 	{ "224.0.0.0", "239.255.255.255", "223.255.255.255", NULL },
 	{ "240.0.0.0", "255.255.255.255", NULL, NULL },
-	{ "::", "::ffff:ffff", NULL, "::1:0:0" },
-	{ "::ffff:0.0.0.0", "::ffff:255.255.255.255", "::fffe:ffff:ffff",
-	    "::1:0:0:0" },
-	{ "64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff",
-	    "64:ff9b:0:ffff:ffff:ffff:ffff:ffff", "64:ff9b:2::" },
+	/* around NAT64, whose first and last addresses are sealed forms */
+	{ "::", "64:ff9b::ff:ffff", NULL, "64:ff9b::100:0" },
+	{ "64:ff9b::e000:0", "1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+	    "64:ff9b::dfff:ffff", "2000::" },
 	{ "2001::", "2001:0:ffff:ffff:ffff:ffff:ffff:ffff",
 	    "2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:1::" },
-	{ "fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-	    "fbff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "fe00::" },
-	{ "fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-	    "fe7f:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "fec0::" },
-	{ "ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-	    "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", NULL },
+	{ "2001:2::", "2001:2:0:ffff:ffff:ffff:ffff:ffff",
+	    "2001:1:ffff:ffff:ffff:ffff:ffff:ffff", "2001:2:1::" },
+	{ "4000::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+	    "3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", NULL },
+};
+
+/* What is in them by name. */
+static const char *const	within[] = {
+	"::", "::1", "::10.1.2.3", "::ffff:10.1.2.3", "::ffff:8.8.8.8",
+	"::ffff:0:10.1.2.3", "64:ff9a:ffff:ffff:ffff:ffff:ffff:ffff",
+	"64:ff9b:0:0:0:1::", "64:ff9b:1::", "64:ff9b:2::", "100::", "200::1",
+	"4000::1", "5f00::1", "7fff::", "8000::", "fbff::", "fc00::",
+	"fd00::2", "fd00:ec2::254", "fdff::", "fe00::", "fe80::1", "fec0::1",
+	"feff::", "ff02::1", "ff0e::1", "2001:2::1",
+	"169.254.169.254", "100.100.100.200", "198.19.255.2",
+};
+static const char *const	outside[] = {
+	"203.0.113.1", "8.8.8.8", "2000::", "2001:db8::1", "2606:4700::1111",
+	"3ffe::1", "3fff::1", "64:ff9b::808:808", "2002:808:808::1",
 };
 
 static void
@@ -305,15 +340,10 @@ START_TEST(boundaries)
 		if (ranges[i].behind != NULL)
 			is_sealed(ranges[i].behind, 0);
 	}
-	is_sealed("::1", 1);
-	is_sealed("169.254.169.254", 1);
-	is_sealed("fd00:ec2::254", 1);
-	is_sealed("100.100.100.200", 1);
-	is_sealed("198.19.255.2", 1);
-	is_sealed("fd00::2", 1);
-	is_sealed("203.0.113.1", 0);
-	is_sealed("8.8.8.8", 0);
-	is_sealed("2606:4700::1111", 0);
+	for (i = 0; i < sizeof(within) / sizeof(within[0]); i++)
+		is_sealed(within[i], 1);
+	for (i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
+		is_sealed(outside[i], 0);
 }
 END_TEST
 
@@ -393,6 +423,20 @@ START_TEST(configured)
 	is_sealed("fd12:3456::", 0);
 	is_sealed("fd12:3456:ffff:ffff:ffff:ffff:ffff:ffff", 0);
 	is_sealed("fd12:3457::", 1);
+	/* what is no global unicast address may be opened, too */
+	words(&except, except_v, "64:ff9b:1:7::/64", "5f00::/16");
+	init();
+	is_sealed("64:ff9b:1:6:ffff:ffff:ffff:ffff", 1);
+	is_sealed("64:ff9b:1:7::", 0);
+	is_sealed("64:ff9b:1:8::", 1);
+	is_sealed("5eff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", 1);
+	is_sealed("5f00::", 0);
+	is_sealed("5f01::", 1);
+	/* and the forms of IPv4 without their IPv4 */
+	words(&except, except_v, "64:ff9b::a00:0/104", "2002:a00::/24");
+	init();
+	forms("10.1.2.3", 0);
+	is_sealed("10.1.2.3", 1);
 }
 END_TEST
 
@@ -420,6 +464,7 @@ START_TEST(refused)
 	static const struct { const char *text; int open; } t[] = {
 		{ "nonsense", 0 }, { "10.0.0.1/8", 0 }, { "nonsense", 1 },
 		{ "127.0.0.1", 1 }, { "::/0", 1 },
+		{ "::ffff:203.0.113.7", 0 }, { "::ffff:0:0/96", 0 },
 		{ "2001:0db8:0000:0000:0000:0000:0000:0000:0000:0000:0000:00000"
 		    "00", 0 },
 	};
@@ -469,6 +514,7 @@ main(void)
 	tcase_add_test(t, prefix_good);
 	tcase_add_test(t, prefix_bad);
 	tcase_add_test(t, prefix_never_opens);
+	tcase_add_test(t, prefix_is_mapped);
 	tcase_add_test(t, merged);
 	tcase_add_test(t, nested);
 	tcase_add_test(t, taken_out);
