@@ -3,22 +3,30 @@
  *
  * First every network is changed, which is quick; then they are read back,
  * some at a time, so that who asks something of netd does not wait for all.
+ * After each change all of them are read back once more from where reading
+ * has come to, in a circle, so that changes that never end do not keep it
+ * with the first ones.
  *
  * News is not acted upon at once: a program that adds an address seldom adds
  * one alone.  A moment after the first news all is read anew and each network
- * of `egress' that is open is changed; the next time is at least as long
- * after that as it took, so that a host whose addresses never come to rest
- * costs netd half of its time at most.
+ * of `egress' that is open is changed.  What that and reading back take is
+ * owed, and paid by as much time without either: a host whose addresses never
+ * come to rest costs netd half of its time, and after a rest nothing is owed.
+ *
+ * A dump that the kernel does not call disturbed may be so all the same: of
+ * the routes of IPv6 it goes on by their count, and leaves one out for each
+ * that went meanwhile.  So when there is news of the time of a dump, nothing
+ * that was known is taken away by it, and all is read once more.
  *
  * Addresses that cannot be read, or are too many, are lost: the networks of
- * `egress' are then sealed, and none opens until they are known again.
+ * `egress' are then sealed, and none opens until they are known again.  Who
+ * has a network opened again is not decided here: see NET_OPEN, NET_ADOPT.
  *
  * Must never: leave a network open whose set of the host's addresses is
  * not known to be right.
  */
 #include <errno.h>
 #include <event2/event.h>
-#include <string.h>
 
 #include "log.h"
 #include "netd.h"
@@ -26,42 +34,95 @@
 
 #define PAUSE_MS	5	/* from the first news on */
 #define TRIES		5	/* until what cannot be read is lost */
-#define RETRY_MS	1000	/* what was lost, or could not be sealed */
+#define RETRY_MS	1000	/* what was lost; news is sooner */
 #define CHECK_TURN	16	/* networks that are read back at once */
 
 static struct {
-	int		 ask;		/* borrowed: netd.c */
+	int		 news, ask;	/* borrowed: netd.c */
 	struct event	*timer;		/* owned; to look */
 	struct event	*check;		/* owned; to read back */
-	unsigned int	 check_k;	/* from here on */
-	int		 pending;	/* the timer runs */
+	uint64_t	 due_ms;	/* the timer's; 0: it does not run */
+	unsigned int	 check_k;	/* read back up to here */
+	unsigned int	 check_left;	/* numbers */
+	struct hosts	 known;		/* what the networks have */
 	unsigned int	 tries;		/* failed, one behind the other */
 	int		 lost;
 	int		 told;		/* the log has it */
-	uint64_t	 took_ms;	/* the last time */
+	uint64_t	 owed_ms, as_of_ms;
 } follow = { .lost = 1 };
 
+/* ---- time ------------------------------------------------------------ */
+
+static uint64_t
+owed(void)
+{
+	uint64_t	rest = mono_ms() - follow.as_of_ms;
+
+	return follow.owed_ms > rest ? follow.owed_ms - rest : 0;
+}
+
 static void
-look_in(uint64_t ms)
+work_begin(void)
+{
+	follow.owed_ms = owed();
+	follow.as_of_ms = mono_ms();
+}
+
+static void
+work_end(void)
+{
+	uint64_t	now = mono_ms();
+
+	follow.owed_ms += now - follow.as_of_ms;
+	follow.as_of_ms = now;
+}
+
+static void
+timer_in(struct event *ev, uint64_t ms)
 {
 	struct timeval	tv = { (time_t)(ms / 1000),
 			    (suseconds_t)(ms % 1000 * 1000) };
 
-	if (follow.pending)
-		return;
-	if (event_add(follow.timer, &tv) == -1)
+	/* else it counts from when the loop woke, before the work */
+	(void)event_base_update_cache_time(event_get_base(ev));
+	if (event_add(ev, &tv) == -1)
 		fatalx("event_add");
-	follow.pending = 1;
+}
+
+/* By then at the latest. */
+static void
+look_in(uint64_t ms)
+{
+	uint64_t	due = mono_ms() + ms;
+
+	if (follow.due_ms != 0 && follow.due_ms <= due)
+		return;
+	follow.due_ms = due;
+	timer_in(follow.timer, ms);
 }
 
 static void
-check_soon(unsigned int k)
+look_soon(void)
 {
-	const struct timeval	now = { 0, 0 };
+	uint64_t	ms = owed();
 
-	follow.check_k = k;
-	if (k != 0 && event_add(follow.check, &now) == -1)
-		fatalx("event_add");
+	look_in(ms > PAUSE_MS ? ms : PAUSE_MS);
+}
+
+/* ---- reading back ---------------------------------------------------- */
+
+static void
+check_soon(void)
+{
+	if (!event_pending(follow.check, EV_TIMEOUT, NULL))
+		timer_in(follow.check, owed());
+}
+
+static void
+check_all(void)
+{
+	follow.check_left = NET_KMAX;
+	check_soon();
 }
 
 static void
@@ -70,11 +131,15 @@ on_check(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
-	if (!follow.lost)
-		check_soon(nets_check_egress(follow.check_k, CHECK_TURN));
-	if (nets_seal_again())
-		look_in(RETRY_MS);
+	work_begin();
+	follow.check_left = nets_check_egress(&follow.check_k,
+	    follow.check_left, CHECK_TURN);
+	work_end();
+	if (follow.check_left != 0)
+		check_soon();
 }
+
+/* ---- looking --------------------------------------------------------- */
 
 /* With errno; once until they are known again. */
 static void
@@ -96,55 +161,105 @@ lose(void)
 {
 	tell_lost();
 	follow.lost = 1;
+	hosts_free(&follow.known);
 	ruleset_hosts_lost();
 	nets_seal_egress("the host's addresses are not known");
 	look_in(RETRY_MS);
 }
 
-/* 0, or -1 with errno. */
+/* Once more, but for what stays as it is until somebody changes it. */
+static void
+missed(void)
+{
+	if (errno != E2BIG && errno != EMSGSIZE && ++follow.tries < TRIES)
+		look_soon();
+	else
+		lose();
+}
+
+static void
+found(int changed)
+{
+	if (follow.told)
+		log_info("the host's addresses are known again");
+	follow.tries = 0;
+	follow.lost = follow.told = 0;
+	if (changed)
+		check_all();
+}
+
+/* Whether there is news. */
 static int
-look_once(void)
+heard(void)
+{
+	int	r = hostaddr_news(follow.news);
+
+	if (r == -1)
+		fatal("hear of the host's addresses");
+	return r;
+}
+
+/* Takes h.  1: they are others than before; 0: the same; -1: errno. */
+static int
+learn(struct hosts *h)
+{
+	int	r = ruleset_hosts(&h->v4, &h->v6);
+
+	if (r == -1) {
+		hosts_free(h);
+		errno = EMSGSIZE;
+		return -1;
+	}
+	hosts_free(&follow.known);
+	follow.known = *h;
+	if (r == 0)
+		return 0;
+	log_debug("the host's addresses: %zu and %zu intervals", h->v4.n,
+	    h->v6.n);
+	nets_update_egress();
+	return 1;
+}
+
+/*
+ * As learn().  *ret_moved: there was news while they were read, so what was
+ * known stays until they have been read in peace; EINTR: there is nothing to
+ * go by, or too much.
+ */
+static int
+look_once(int *ret_moved)
 {
 	struct hosts	h;
-	int		e, r;
 
+	(void)heard();		/* of what is read now anyway */
 	if (hostaddr_ask(follow.ask, &h) == -1)
 		return -1;
-	r = ruleset_hosts(&h.v4, &h.v6);
-	e = errno;
-	if (r == 1)
-		log_debug("the host's addresses: %zu and %zu intervals",
-		    h.v4.n, h.v6.n);
-	hosts_free(&h);
-	if (r == 1) {
-		nets_update_egress();
-		check_soon(1);
+	*ret_moved = heard();
+	if (*ret_moved && (follow.lost ||
+	    hosts_join(&h, &follow.known) == -1)) {
+		hosts_free(&h);
+		errno = EINTR;
+		return -1;
 	}
-	errno = e;
-	return r == -1 ? -1 : 0;
+	return learn(&h);
 }
 
 static void
 look(void)
 {
-	uint64_t	t0 = mono_ms();
-	int		left = nets_seal_again(), r = look_once(), e = errno;
+	int	e, moved = 0, r;
 
-	follow.took_ms = mono_ms() - t0;
-	if (r == 0) {
-		if (follow.told)
-			log_info("the host's addresses are known again");
-		follow.tries = 0;
-		follow.lost = follow.told = 0;
-		if (left)
-			look_in(RETRY_MS);
+	work_begin();
+	r = look_once(&moved);
+	e = errno;
+	work_end();
+	errno = e;
+	if (r == -1) {
+		missed();
 		return;
 	}
-	errno = e;
-	if ((e == EINTR || e == ENOBUFS) && ++follow.tries < TRIES)
-		look_in(PAUSE_MS + follow.took_ms);
-	else
-		lose();
+	found(r);
+	if (moved)
+		look_soon();
 }
 
 static void
@@ -153,21 +268,18 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
-	follow.pending = 0;
+	follow.due_ms = 0;
 	look();
 }
 
 static void
 on_news(evutil_socket_t fd, short what, void *arg)
 {
-	int	r = hostaddr_news(fd);
-
+	(void)fd;
 	(void)what;
 	(void)arg;
-	if (r == -1)
-		fatal("hear of the host's addresses");
-	if (r == 1)
-		look_in(PAUSE_MS + follow.took_ms);
+	if (heard())
+		look_soon();
 }
 
 void
@@ -175,7 +287,9 @@ follow_init(struct event_base *base, int news, int ask)
 {
 	struct event	*ev;
 
+	follow.news = news;
 	follow.ask = ask;
+	hosts_init(&follow.known);
 	follow.timer = event_new(base, -1, 0, on_timer, NULL);
 	follow.check = event_new(base, -1, 0, on_check, NULL);
 	ev = event_new(base, news, EV_READ | EV_PERSIST, on_news, NULL);

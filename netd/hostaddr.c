@@ -10,7 +10,7 @@
  *
  * What the kernel announces is only taken as the news that something has
  * changed; what is true is then read as a whole.  So nothing is lost when
- * announcements are.
+ * announcements are; and follow.c holds the two against each other.
  *
  * The sockets are opened before netd leaves the host's network namespace.
  * They can be used to ask and to hear: for any change the kernel wants a
@@ -32,7 +32,7 @@
 #include "netd.h"
 #include "xmalloc.h"
 
-/* ---- sockets -------------------------------------------------------------- */
+/* ---- sockets --------------------------------------------------------- */
 
 static int
 open_news(void)
@@ -80,7 +80,7 @@ hostaddr_open(int *ret_news, int *ret_ask)
 	return 0;
 }
 
-/* ---- one message ----------------------------------------------------------- */
+/* ---- one message ----------------------------------------------------- */
 
 static size_t
 family_len(unsigned int family)
@@ -200,7 +200,7 @@ hostaddr_heard(const void *buf, size_t size)
 	return len != 0;		/* what cannot be read may be some */
 }
 
-/* ---- hearing ---------------------------------------------------------------- */
+/* ---- hearing --------------------------------------------------------- */
 
 #define NEWS_TURN	256		/* packets that are read at once */
 
@@ -235,7 +235,7 @@ hostaddr_news(int fd)
 	return news;
 }
 
-/* ---- asking ------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------- */
 
 void
 hosts_init(struct hosts *h)
@@ -274,7 +274,11 @@ host_add(struct hosts *h, const struct prefix *p)
 		host_form(h, &forms[i]);
 }
 
-/* A bound on what is held while asking; the same may come from two dumps. */
+/*
+ * A bound on what is held while asking, where each address of IPv4 stands six
+ * times: its forms, from two dumps.  It counts what lies within another, too:
+ * some 2,700 addresses are too many even if one local prefix has them all.
+ */
 #define HEARD_MAX	(16 * HOST_MAX)
 
 static int
@@ -342,6 +346,26 @@ hosts_count(const struct hosts *h)
 	return h->v4.n + (h->v6.n > forms ? h->v6.n - forms : 0);
 }
 
+/* In order and disjoint. */
+static int
+hosts_close(struct hosts *h)
+{
+	spans_nest(&h->v4);
+	spans_nest(&h->v6);
+	if (hosts_count(h) <= HOST_MAX)
+		return 0;
+	errno = E2BIG;
+	return -1;
+}
+
+int
+hosts_join(struct hosts *h, const struct hosts *more)
+{
+	spans_join(&h->v4, &more->v4);
+	spans_join(&h->v6, &more->v6);
+	return hosts_close(h);
+}
+
 #define DISTURBED	8		/* times, one behind the other */
 
 int
@@ -352,7 +376,9 @@ hostaddr_ask(int fd, struct hosts *ret)
 
 	do {
 		hosts_init(&h);
-		if ((r = ask_all(fd, &h)) == -1) {
+		if ((r = ask_all(fd, &h)) == 0)
+			r = hosts_close(&h);
+		if (r == -1) {
 			e = errno;
 			hosts_free(&h);
 			errno = e;
@@ -361,13 +387,6 @@ hostaddr_ask(int fd, struct hosts *ret)
 	    ++tries < DISTURBED);
 	if (r == -1)
 		return -1;
-	spans_nest(&h.v4);
-	spans_nest(&h.v6);
-	if (hosts_count(&h) > HOST_MAX) {
-		hosts_free(&h);
-		errno = E2BIG;
-		return -1;
-	}
 	*ret = h;
 	return 0;
 }

@@ -129,6 +129,7 @@ void		 spans_free(struct spans *);		/* and empty again */
 void		 span_of(const struct prefix *, struct span *ret);
 /* At the end, in no order. */
 void		 spans_add(struct spans *, const struct prefix *);
+void		 spans_join(struct spans *to, const struct spans *from);
 /* In order and disjoint: joins whatever overlaps or touches. */
 void		 spans_merge(struct spans *);
 /* The same of prefixes: leaves out what lies within another. */
@@ -169,19 +170,38 @@ int		 sealed_holds(const struct prefix *);
 struct hosts { struct spans v4, v6; };
 
 void		 hosts_init(struct hosts *);
-void		 hosts_free(struct hosts *);
-/* Sockets of the network namespace that the caller is in. */
+void		 hosts_free(struct hosts *);		/* and empty again */
+/*
+ * Adds those of another.  0, or -1 (E2BIG): they are more than HOST_MAX now,
+ * and only to be freed.
+ */
+int		 hosts_join(struct hosts *, const struct hosts *more);
+/*
+ * Sockets of the network namespace that the caller is in, which are its to
+ * close: the first does not block.  0, or -1 with the errno of socket calls.
+ */
 int		 hostaddr_open(int *ret_news, int *ret_ask);
-/* 1: the addresses may have changed; 0: they have not; -1: errno. */
+/*
+ * Reads what has been announced since.  1: the addresses may have changed;
+ * 0: they have not; -1: errno of recvmsg(2).
+ */
 int		 hostaddr_news(int fd);
-/* All of them.  E2BIG: more than HOST_MAX; EINTR: they do not rest. */
+/*
+ * All of them, for hosts_free(); *ret need not be initialised.  After
+ * sealed_init(), for what is sealed is left out.  0, or -1 with errno, that
+ * of nl_dump(), or E2BIG: more than HOST_MAX.  EINTR, ENOBUFS: tried again
+ * and again, they do not rest.
+ */
 int		 hostaddr_ask(int fd, struct hosts *ret);
-/* One message of a dump.  1: it is an address of the host; 0: it is none. */
+/*
+ * One message of a dump, which is whole: nl_ok().  1: it is an address of
+ * the host; 0: it is none.
+ */
 int		 hostaddr_take(const struct nlmsghdr *, struct prefix *ret);
-/* Whether messages of a group may be news; size bytes, aligned. */
+/* 1: messages of a group may be news; size bytes, aligned to 4. */
 int		 hostaddr_heard(const void *, size_t size);
 
-/* ---- ruleset.c ------------------------------------------------------------ */
+/* ---- ruleset.c ------------------------------------------------------- */
 
 enum ruleset {
 	RULESET_SEALED,		/* drops everything */
@@ -331,6 +351,8 @@ struct net {
 	enum net_state		 state;
 	enum ruleset		 kind;	/* what it has when OPEN */
 	int			 unsealed; /* CUT, but the kernel refused */
+	int			 orphan; /* no adopter: gone once sealed */
+	int			 named;	/* the kernel will tell of its end */
 	unsigned int		 k;
 	char			 id[ULID_LEN + 1];
 	int			 netns;	/* owned */
@@ -373,20 +395,25 @@ struct net	*net_new(unsigned int k);
 void		 net_own(struct net *, const char *id, enum net_state);
 /* The only way to another state but for net_own() and net_drop(). */
 void		 net_move(struct net *, enum net_state);
-/* Lets go of it; named: the kernel will tell when it is dead. */
-void		 net_drop(struct net *, int named);
+/* Lets go of it; it is DYING, or freed. */
+void		 net_drop(struct net *);
 /*
- * Takes what the maker passed; the first makes it SEALED, the second makes
- * it `which' where it is not that already.  NULL, or the step that failed
- * (and was logged); *ret_named is for net_drop().
+ * Takes what the maker passed and seals it; the state stays MAKING.  NULL,
+ * or the step that failed (and was logged): it is to be dropped then.
  */
-const char	*net_prepare(struct net *, struct netns_made *,
-		    int *ret_named);
-const char	*net_adopt(struct net *, struct netns_made *, enum ruleset,
-		    int *ret_named);
+const char	*net_prepare(struct net *, struct netns_made *);
 /*
- * Changes it to its kind's or to RULESET_SEALED and reads it back.  NULL, or
- * the step that failed.
+ * Takes what the maker passed of a box that lived on, makes it what it must
+ * be where it is not, and makes it that box's: OPEN (open) or CUT.  NULL, or
+ * the step that failed (and was logged): it is sealed and let go of then, or
+ * kept until it is sealed; not to be used any more.
+ */
+const char	*net_adopt(struct net *, struct netns_made *, const char *id,
+		    int open);
+/*
+ * Changes a box's net to its kind's ruleset or to RULESET_SEALED and reads
+ * it back; the state is the caller's to move.  NULL, or the step that failed
+ * (and was logged): it is sealed and CUT then, whatever it was.
  */
 const char	*net_set(struct net *, enum ruleset);
 /* Reads what the kernel has.  1: it is `which'; 0: it is not; -1: errno. */
@@ -396,21 +423,24 @@ int		 net_whole(const struct net *, enum ruleset,
  * Networks of RULESET_EGRESS that are OPEN.  One that cannot be changed, or
  * is not what it must be and cannot be made so, is sealed and CUT.
  *
- * update: the host's addresses have changed.  check: reads back at most n
- * from k on; the k to go on with, or 0.  seal: nobody knows the addresses.
+ * update: the host's addresses have changed.  seal: nobody knows them.
+ * check: goes on behind *k, in a circle, through at most `left' numbers and
+ * n networks, reads these back, and returns how many numbers are left.
  */
 void		 nets_update_egress(void);
-unsigned int	 nets_check_egress(unsigned int k, unsigned int n);
 void		 nets_seal_egress(const char *why);
-/* What the kernel refused to seal, once more; whether any is left. */
-int		 nets_seal_again(void);
+unsigned int	 nets_check_egress(unsigned int *k, unsigned int left,
+		    unsigned int n);
 
-/* ---- follow.c: the host's addresses into the networks ------------------------- */
+/* ---- follow.c: the host's addresses into the networks ---------------- */
 
-/* Reads them and follows them from now on. */
+/*
+ * Reads them and follows them from now on; once, after ruleset_init().  The
+ * descriptors are hostaddr_open()'s and borrowed.
+ */
 void		 follow_init(struct event_base *, int news, int ask);
 
-/* ---- pool.c: asking the maker ---------------------------------------------- */
+/* ---- pool.c: asking the maker ---------------------------------------- */
 
 void		 pool_init(struct event_base *, int maker_fd);
 /* The daemons serve: the pool may be filled. */

@@ -16,16 +16,23 @@
  *	MAKING -> SEALED	ditto, for the NET_MAKE that waits longest
  *	POOLED -> SEALED	by NET_MAKE
  *	SEALED, CUT -> OPEN; SEALED, OPEN -> CUT	by NET_OPEN, NET_CUT
+ *	SEALED, OPEN -> CUT	by a change that failed
  *	any -> DYING		by NET_FREE, by a failure
  *	DYING -> (gone)		by the kernel's word that the netns is dead
  *
  * An adopted net has no number until the maker has found it, and enters as
  * OPEN or CUT.
  *
+ * What could not be made what it must be is sealed, and is CUT.  When the
+ * kernel refuses even that it is CUT and `unsealed', and tried again every
+ * second until it is sealed or freed; so is what could not be adopted, which
+ * nobody will free: an orphan is dropped when it is sealed.
+ *
  * A net is handed out, opened, cut or adopted only after the kernel's own
  * listing of its ruleset has been read and has the hash that it must have.
  *
- * Must never: give a k twice; tell OK of what was not read back.
+ * Must never: give a k twice; tell OK of what was not read back; lose sight
+ * of what may be open.
  */
 #include <sys/random.h>
 
@@ -39,6 +46,7 @@
 #include "xmalloc.h"
 
 #define BUCKETS		1024
+#define AGAIN_S		1		/* until sealing is tried again */
 
 LIST_HEAD(bucket, net);
 
@@ -46,6 +54,7 @@ struct nets			 nets;
 static struct bucket		 by_id[BUCKETS];
 static struct net		*by_k[NET_KMAX + 1];	/* owned */
 static unsigned int		 next_k;
+static struct event		*again;			/* owned */
 
 /* ---- the table --------------------------------------------------------- */
 
@@ -164,16 +173,16 @@ net_gone(struct net *n)
 }
 
 void
-net_drop(struct net *n, int named)
+net_drop(struct net *n)
 {
 	net_move(n, DYING);
 	fd_close(&n->ctl);
 	fd_close(&n->netns);
-	if (!named)
+	if (!n->named)
 		net_gone(n);
 }
 
-/* ---- preparing ------------------------------------------------------------ */
+/* ---- changing and reading back --------------------------------------- */
 
 static const char *
 net_fail(const char *step)
@@ -201,7 +210,7 @@ net_whole(const struct net *n, enum ruleset which,
 		log_warnx("network %u: ruleset is %s, not %s%s", n->k,
 		    seen.hash, ruleset_hash(which),
 		    strcmp(seen.hash, ruleset_hash(which)) == 0 ?
-		    ", for its addresses of the host are others" : "");
+		    ", for its sets hold other addresses" : "");
 		return 0;
 	}
 	if (!nets.absent)
@@ -241,9 +250,63 @@ net_change(const struct net *n, enum ruleset which, int anew)
 	return r == -1 ? net_fail("set ruleset") : net_verify(n, which);
 }
 
+/* ---- sealing --------------------------------------------------------- */
+
+/* Drops everything; 0, or -1 when it may be open. */
+static int
+net_seal_now(struct net *n)
+{
+	n->unsealed = net_change(n, RULESET_SEALED, 1) != NULL;
+	return n->unsealed ? -1 : 0;
+}
+
+static void
+seal_later(void)
+{
+	const struct timeval	tv = { AGAIN_S, 0 };
+
+	if (!event_pending(again, EV_TIMEOUT, NULL) &&
+	    event_add(again, &tv) == -1)
+		fatalx("event_add");
+}
+
+/* A box's net: drops everything, or will as soon as the kernel lets it. */
+static void
+net_shut(struct net *n)
+{
+	net_move(n, CUT);
+	if (net_seal_now(n) == 0)
+		return;
+	log_errorx("network %u: cannot be sealed", n->k);
+	seal_later();
+}
+
+static void
+on_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct net	*n;
+	unsigned int	 k;
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	for (k = 1; k <= NET_KMAX; k++) {
+		if ((n = net_by_k(k)) == NULL || !n->unsealed)
+			continue;
+		if (net_seal_now(n) == -1) {
+			seal_later();
+			continue;
+		}
+		log_info("network %u: sealed", n->k);
+		if (n->orphan)
+			net_drop(n);
+	}
+}
+
 /*
  * Cutting must work most of all where things are not as they should be, so a
- * change that fails is made anew; a network that cannot be opened is sealed.
+ * change that fails is made anew; a network that cannot be changed is sealed,
+ * whatever it was before.
  */
 const char *
 net_set(struct net *n, enum ruleset which)
@@ -254,27 +317,27 @@ net_set(struct net *n, enum ruleset which)
 		log_info("network %u: made anew", n->k);
 		step = net_change(n, which, 1);
 	}
-	if (step == NULL)
-		n->unsealed = 0;
-	else if (which != RULESET_SEALED)
-		(void)net_change(n, RULESET_SEALED, 1);	/* the step is told */
+	if (step != NULL)
+		net_shut(n);
+	else
+		n->unsealed = n->orphan = 0;
 	return step;
 }
 
+/* ---- taking ---------------------------------------------------------- */
+
 /*
  * From the maker's descriptors to a net whose k the kernel knows, which is
- * whole but for its ruleset.  NULL, or the step that failed; *ret_named as
- * for net_drop().
+ * whole but for its ruleset.  NULL, or the step that failed.
  */
 static const char *
-net_take(struct net *n, struct netns_made *m, int *ret_named)
+net_take(struct net *n, struct netns_made *m)
 {
-	*ret_named = 0;
 	n->netns = steal_fd(&m->netns);
 	n->ctl = steal_fd(&m->sock[nets.absent ? NS_ROUTE : NS_NFT]);
 	if (link_name(nets.home, n->k, n->netns) == -1)
 		return net_fail("name it");
-	*ret_named = 1;
+	n->named = 1;
 	if (nets.absent)
 		return NULL;
 	if (link_set(m->sock[NS_ROUTE], 1) == -1)
@@ -286,13 +349,13 @@ net_take(struct net *n, struct netns_made *m, int *ret_named)
 
 /* Sealed before lo is raised: there is no first moment. */
 const char *
-net_prepare(struct net *n, struct netns_made *m, int *ret_named)
+net_prepare(struct net *n, struct netns_made *m)
 {
 	const char	*step;
 
 	if (!nets.absent && ruleset_make(m->sock[NS_NFT], RULESET_SEALED) == -1)
 		return net_fail("make ruleset");
-	if ((step = net_take(n, m, ret_named)) != NULL)
+	if ((step = net_take(n, m)) != NULL)
 		return step;
 	return net_verify(n, RULESET_SEALED);
 }
@@ -301,15 +364,14 @@ net_prepare(struct net *n, struct netns_made *m, int *ret_named)
  * What is there already is left alone when it is what must be there, so that
  * connections within the box live on; else it is made anew.
  */
-const char *
-net_adopt(struct net *n, struct netns_made *m, enum ruleset which,
-    int *ret_named)
+static const char *
+net_resume(struct net *n, struct netns_made *m, enum ruleset which)
 {
 	char		 hash[NET_HASHLEN + 1];
 	const char	*step;
 	int		 r;
 
-	if ((step = net_take(n, m, ret_named)) != NULL)
+	if ((step = net_take(n, m)) != NULL)
 		return step;
 	if ((r = net_whole(n, which, hash)) == -1)
 		return net_fail("read ruleset");
@@ -319,17 +381,39 @@ net_adopt(struct net *n, struct netns_made *m, enum ruleset which,
 	return net_change(n, which, 1);
 }
 
-/* ---- the host's addresses ------------------------------------------------------ */
+/*
+ * The box lives on when this fails, so its network, which was open maybe, is
+ * not let go of before it is sealed.
+ */
+const char *
+net_adopt(struct net *n, struct netns_made *m, const char *id, int open)
+{
+	const char	*step = net_resume(n, m, open ? n->kind :
+			    RULESET_SEALED);
 
+	if (step == NULL) {
+		net_own(n, id, open ? OPEN : CUT);
+		return NULL;
+	}
+	if (net_seal_now(n) == 0) {
+		net_drop(n);
+		return step;
+	}
+	log_errorx("network %u: cannot be sealed", n->k);
+	n->orphan = 1;
+	net_own(n, id, CUT);
+	seal_later();
+	return step;
+}
+
+/* ---- the host's addresses -------------------------------------------- */
+
+/* privd and apid learn from NET_STATUS that it is cut, or not whole. */
 static void
 net_seal(struct net *n, const char *why)
 {
 	log_warnx("network %u: sealed: %s", n->k, why);
-	net_move(n, CUT);
-	/* privd and apid learn from NET_STATUS that it is cut, or not whole */
-	n->unsealed = net_change(n, RULESET_SEALED, 1) != NULL;
-	if (n->unsealed)
-		log_errorx("network %u: cannot be sealed", n->k);
+	net_shut(n);
 }
 
 static void
@@ -342,13 +426,18 @@ net_anew(struct net *n)
 		net_seal(n, step);
 }
 
+static int
+is_egress(const struct net *n)
+{
+	return n->state == OPEN && n->kind == RULESET_EGRESS;
+}
+
 /* k of the next open network of `egress' from k on, or 0. */
 static unsigned int
 next_egress(unsigned int k)
 {
 	for (; k <= NET_KMAX; k++)
-		if (by_k[k] != NULL && by_k[k]->state == OPEN &&
-		    by_k[k]->kind == RULESET_EGRESS)
+		if (by_k[k] != NULL && is_egress(by_k[k]))
 			return k;
 	return 0;
 }
@@ -367,12 +456,19 @@ nets_update_egress(void)
 }
 
 unsigned int
-nets_check_egress(unsigned int k, unsigned int n)
+nets_check_egress(unsigned int *k, unsigned int left, unsigned int n)
 {
-	for (; (k = next_egress(k)) != 0 && n > 0; k++, n--)
-		if (net_verify(by_k[k], RULESET_EGRESS) != NULL)
-			net_anew(by_k[k]);
-	return k;
+	struct net	*e;
+
+	for (; left > 0 && n > 0; left--) {
+		*k = *k >= NET_KMAX ? 1 : *k + 1;
+		if ((e = by_k[*k]) == NULL || !is_egress(e))
+			continue;
+		n--;
+		if (net_verify(e, RULESET_EGRESS) != NULL)
+			net_anew(e);
+	}
+	return left;
 }
 
 void
@@ -384,24 +480,7 @@ nets_seal_egress(const char *why)
 		net_seal(by_k[k], why);
 }
 
-int
-nets_seal_again(void)
-{
-	unsigned int	k;
-	int		left = 0;
-
-	for (k = 1; k <= NET_KMAX; k++) {
-		if (by_k[k] == NULL || by_k[k]->state != CUT ||
-		    !by_k[k]->unsealed)
-			continue;
-		by_k[k]->unsealed = net_change(by_k[k], RULESET_SEALED, 1) !=
-		    NULL;
-		left |= by_k[k]->unsealed;
-	}
-	return left;
-}
-
-/* ---- deaths ----------------------------------------------------------------- */
+/* ---- deaths ---------------------------------------------------------- */
 
 static void
 on_dead(unsigned int k)
@@ -448,7 +527,7 @@ on_watch(evutil_socket_t fd, short what, void *arg)
 	count_dead();
 }
 
-/* ---- start --------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------- */
 
 void
 nets_init(struct event_base *base, const struct nets_fds *fds, int absent,
@@ -465,6 +544,8 @@ nets_init(struct event_base *base, const struct nets_fds *fds, int absent,
 	if (getrandom(&r, sizeof(r), 0) != sizeof(r))
 		fatal("getrandom");
 	next_k = r == 0 ? 1 : r;
+	if ((again = event_new(base, -1, 0, on_again, NULL)) == NULL)
+		fatalx("event_new");
 	if (!absent)
 		follow_init(base, fds->news, fds->ask);
 	ev = event_new(base, fds->watch, EV_READ | EV_PERSIST, on_watch, NULL);

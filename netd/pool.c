@@ -62,7 +62,7 @@ static struct {
 	uint64_t	 moved_ms;		/* a create's last step */
 } pool;
 
-/* ---- asking the maker ------------------------------------------------------ */
+/* ---- asking the maker ------------------------------------------------ */
 
 static void
 wait_free(struct wait *w)
@@ -191,7 +191,7 @@ net_give(struct net *n, struct chan *c, uint32_t rid, const char *id)
 
 	if (fd == -1) {
 		log_warn("network %u: duplicate descriptor", n->k);
-		net_drop(n, 1);
+		net_drop(n);
 		netd_sent(c, chan_error(c, rid, CODE_NO_SPACE_FOR_BOX,
 		    "no descriptors left for networks"));
 		return;
@@ -203,7 +203,7 @@ net_give(struct net *n, struct chan *c, uint32_t rid, const char *id)
 	netd_sent(c, chan_send(c, MSG_NET_MADE, rid, &m, fd));
 }
 
-/* ---- the maker's answers ----------------------------------------------------- */
+/* ---- the maker's answers --------------------------------------------- */
 
 /* The NET_MAKE that waits longest, unless its box got a net meanwhile. */
 static struct wait *
@@ -228,12 +228,11 @@ made_new(struct netns_made *m)
 	struct net	*n = net_at(m->k);
 	struct wait	*w = next_waiting();
 	const char	*step = m->step;
-	int		 named = 0;
 
 	if (n == NULL || n->state != MAKING)
 		fatalx("the maker answers what nobody asked");
 	if (m->error == 0)
-		step = net_prepare(n, m, &named);
+		step = net_prepare(n, m);
 	else
 		log_warnx("make network namespace: %s: %s", m->step,
 		    strerror(m->error));
@@ -242,7 +241,7 @@ made_new(struct netns_made *m)
 	} else if (m->error == 0 && step == NULL) {
 		net_move(n, POOLED);
 	} else {
-		net_drop(n, named);
+		net_drop(n);
 		pool.hold_ms = mono_ms() + RETRY_MS;
 		if (w != NULL)
 			netd_sent(w->chan, chan_error(w->chan, w->rid,
@@ -257,11 +256,8 @@ static void
 made_adopted(struct netns_made *m, struct wait *w)
 {
 	struct msg_net_opened	 o = { .k = m->k };
-	enum ruleset		 which = w->open ? RULESET_NONE :
-				    RULESET_SEALED;
 	const char		*step;
 	struct net		*n;
-	int			 named = 0;
 
 	if (m->error != 0) {
 		log_warnx("adopt network of %s: %s: %s", w->id, m->step,
@@ -278,14 +274,13 @@ made_adopted(struct netns_made *m, struct wait *w)
 		return;
 	}
 	n = net_new(m->k);
-	if ((step = net_adopt(n, m, which, &named)) != NULL) {
-		net_drop(n, named);
+	if ((step = net_adopt(n, m, w->id, w->open)) != NULL) {
 		netd_sent(w->chan, chan_error(w->chan, w->rid,
 		    CODE_INTERNAL, "network namespace: %s", step));
 		return;
 	}
-	net_own(n, w->id, w->open ? OPEN : CUT);
-	(void)str_copy(o.ruleset, ruleset_hash(which), sizeof(o.ruleset));
+	(void)str_copy(o.ruleset, ruleset_hash(w->open ? n->kind :
+	    RULESET_SEALED), sizeof(o.ruleset));
 	netd_sent(w->chan, chan_send(w->chan, MSG_NET_OPENED, w->rid, &o,
 	    -1));
 }
@@ -319,7 +314,7 @@ on_maker(evutil_socket_t fd, short what, void *arg)
 		fatal("the maker is gone");
 }
 
-/* ---- requests that may have to wait ----------------------------------------- */
+/* ---- requests that may have to wait ---------------------------------- */
 
 void
 pool_give(struct chan *c, uint32_t rid, const char *id)

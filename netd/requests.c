@@ -101,7 +101,7 @@ netd_on_net_free(struct chan *c, const struct msg *m)
 	struct net	*n = net_by_k(m->body.net_free.k);
 
 	if (n != NULL)
-		net_drop(n, 1);
+		net_drop(n);
 	netd_sent(c, chan_ok(c, m->rid));
 	pool_stir(0);
 }

@@ -39,14 +39,20 @@ spans_put(struct spans *s, const struct span *v)
 }
 
 void
-spans_copy(struct spans *to, const struct spans *from)
+spans_join(struct spans *to, const struct spans *from)
 {
 	size_t	i;
 
-	to->n = 0;
-	to->len = from->len;
 	for (i = 0; i < from->n; i++)
 		spans_put(to, &from->v[i]);
+}
+
+void
+spans_copy(struct spans *to, const struct spans *from)
+{
+	to->n = 0;
+	to->len = from->len;
+	spans_join(to, from);
 }
 
 void
