@@ -10,7 +10,8 @@
 
 /* ---- time ------------------------------------------------------------ */
 
-#define SLOW_MS		400
+#define SLOW_MS		600
+#define LONG_MS		(5 * SLOW_MS)
 
 static int
 slow_once(unsigned int n, struct hosts *h)
@@ -28,15 +29,15 @@ START_TEST(rested)
 	(void)until("203.0.113.50", 0, "before");
 	asked_anew(slow_once);
 	lab_addr(&lab, LAB_HOST, "net0", "203.0.113.50/32", 0);
-	(void)until("203.0.113.50", ECONNREFUSED, "read slowly");
+	(void)until_in("203.0.113.50", ECONNREFUSED, "read slowly", LONG_MS);
 	lab_addr(&lab, LAB_HOST, "net0", "203.0.113.50/32", 1);
-	us = until("203.0.113.50", 0, "at once after");
+	us = until_in("203.0.113.50", 0, "at once after", LONG_MS);
 	ck_assert_int_gt(us, SLOW_MS * 1000 / 2);
 	lab_addr(&lab, LAB_HOST, "net0", "203.0.113.50/32", 0);
 	(void)until("203.0.113.50", ECONNREFUSED, "and again");
 	asked_anew(slow_once);
 	lab_addr(&lab, LAB_HOST, "net0", "203.0.113.50/32", 1);
-	(void)until("203.0.113.50", 0, "read slowly");
+	(void)until_in("203.0.113.50", 0, "read slowly", LONG_MS);
 	pump(SLOW_MS * 1500);
 	lab_addr(&lab, LAB_HOST, "net0", "203.0.113.50/32", 0);
 	(void)until_in("203.0.113.50", ECONNREFUSED, "after a rest",
