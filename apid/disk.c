@@ -165,6 +165,18 @@ may_write(const struct box *b)
 	    !b->frozen && b->boot == NULL && b->removing < REMOVE_KILL;
 }
 
+/* The tree of one goes, and room comes. */
+static int
+one_goes(void)
+{
+	const struct box	*b;
+
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
+		if (b->removing >= REMOVE_KILL)
+			return 1;
+	return 0;
+}
+
 static void
 freeze_most(void)
 {
@@ -175,11 +187,11 @@ freeze_most(void)
 		    (most == NULL || b->writes > most->writes))
 			most = b;
 	/*
-	 * While there is time: one that hardly matters is spared, and of the
-	 * first look nobody is frozen: what children wrote that are waited
-	 * for just then counts twice.
+	 * While there is time, or room to come: one that hardly matters is
+	 * spared, and at the first look nobody is frozen: what children wrote
+	 * that are waited for just then counts twice.
 	 */
-	if (most != NULL && (disk.free < disk.keep ||
+	if (most != NULL && ((disk.free < disk.keep && !one_goes()) ||
 	    (most->writes >= disk.falls / 16 && disk.put_off++ != 0))) {
 		disk.put_off = 0;
 		if (most->state == BOX_READY)
