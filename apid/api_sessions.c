@@ -147,19 +147,30 @@ poured(void *arg, enum wb_code code, uint64_t offset, const char *detail)
 	free(p);
 }
 
+/* What is left of the body's stdin for a session. */
+static size_t
+to_pour(const struct http_req *r, const struct session *s)
+{
+	size_t	len = json_string_length(json_object_get(http_json(r),
+		    "stdin"));
+
+	return len <= SESSION_INPUT_FIRST || s->state == SESSION_ENDED ? 0 :
+	    len - SESSION_INPUT_FIRST;
+}
+
 void
 api_pour(struct http_req *r, struct session *s)
 {
 	const json_t	*body = http_json(r);
 	const json_t	*in = json_object_get(body, "stdin");
-	size_t		 len = json_string_length(in);
+	size_t		 len = to_pour(r, s);
 	struct pour	*p;
 
-	if (len <= SESSION_INPUT_FIRST || s->state == SESSION_ENDED)
+	if (len == 0)
 		return;
 	p = xcalloc(1, sizeof(*p));
 	p->session = session_ref(s);
-	p->len = len - SESSION_INPUT_FIRST;
+	p->len = len;
 	p->data = xmalloc(p->len);
 	p->eof = !json_is_true(json_object_get(body, "stdinOpen"));
 	memcpy(p->data, json_string_value(in) + SESSION_INPUT_FIRST, p->len);
@@ -188,7 +199,7 @@ static void
 run_made(struct http_req *r, struct session *s)
 {
 	const char	*why;
-	enum wb_code	 code = s->state == SESSION_ENDED ? CODE_NONE :
+	enum wb_code	 code = to_pour(r, s) == 0 ? CODE_NONE :
 			    box_refuses_talk(s->box, &why);
 
 	/* else what a crash has cut of its input would be lost in silence */

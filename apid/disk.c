@@ -27,6 +27,8 @@
 #define LEAST_RATE	(64UL * 1024)	/* bytes a second: is writing */
 #define LEAST_ROOM	(64UL * 1024 * 1024)
 #define WAIT_TICKS	2
+#define WATCH_TICKS	10		/* who goes on may write at once again */
+#define LOOKED_MS	3000
 #define STALE_MS	5000		/* a count so old says no rate */
 
 static struct {
@@ -34,8 +36,10 @@ static struct {
 	uint64_t	 at;		/* mono ms of the sample */
 	uint64_t	 falls;		/* bytes a second */
 	unsigned int	 due;		/* looks that are out */
+	uint64_t	 looked;	/* mono ms: all boxes */
 	unsigned int	 fresh, waited;	/* boxes without a rate yet; ticks */
-	unsigned int	 put_off;	/* looks at which one was spared */
+	unsigned int	 watch;		/* ticks: look, short or not */
+	char		 tried[27];	/* was to go on last */
 	struct event	 tick;
 } disk;
 
@@ -123,9 +127,13 @@ freeze_told(void *arg, const struct msg *m)
 	int		 error = m->row->type == MSG_ERROR;
 
 	b->polled = 0;
-	if (!error && (int)m->body.box_health_is.frozen == b->frozen)
+	if (!error && (int)m->body.box_health_is.frozen == b->frozen) {
 		freeze_record(b);
-	else {
+		/* from here on: its rate is known at the next look */
+		b->written = m->body.box_health_is.written;
+		b->written_at = b->written != 0 ? mono_ms() : 0;
+		disk.watch = WATCH_TICKS;
+	} else {
 		log_warnx("box %s: %s: %s", b->id, b->frozen ? "freeze" :
 		    "go on", error ? m->body.error.detail :
 		    m->body.box_health_is.part);
@@ -141,14 +149,13 @@ freeze_told(void *arg, const struct msg *m)
 static void
 freeze(struct box *b, int on)
 {
-	struct msg_box_health	 m = { .freeze = on ? FREEZE_ON :
-				    FREEZE_OFF };
+	struct msg_box_health	 m = { .freeze = on ? FREEZE_ON : FREEZE_OFF,
+				    .written = 1 };
 
 	b->polled = 1;			/* privd takes one look at a time */
 	b->frozen = on;
 	if (on)
 		b->frozen_free = disk.free;
-	b->written_at = 0;
 	(void)str_copy(m.id, b->id, sizeof(m.id));
 	peer_ask(env.privd, MSG_BOX_HEALTH, &m, T_PRIVD, freeze_told,
 	    box_ref(b));
@@ -165,18 +172,6 @@ may_write(const struct box *b)
 	    !b->frozen && b->boot == NULL && b->removing < REMOVE_KILL;
 }
 
-/* The tree of one goes, and room comes. */
-static int
-one_goes(void)
-{
-	const struct box	*b;
-
-	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
-		if (b->removing >= REMOVE_KILL)
-			return 1;
-	return 0;
-}
-
 static void
 freeze_most(void)
 {
@@ -186,35 +181,14 @@ freeze_most(void)
 		if (may_write(b) && !b->polled && b->writes >= LEAST_RATE &&
 		    (most == NULL || b->writes > most->writes))
 			most = b;
-	/*
-	 * While there is time, or room to come: one that hardly matters is
-	 * spared, and at the first look nobody is frozen: what children wrote
-	 * that are waited for just then counts twice.
-	 */
-	if (most != NULL && ((disk.free < disk.keep && !one_goes()) ||
-	    (most->writes >= disk.falls / 16 && disk.put_off++ != 0))) {
-		disk.put_off = 0;
+	/* one that hardly matters is spared while there is time */
+	if (most != NULL && (disk.free < disk.keep ||
+	    most->writes >= disk.falls / 16)) {
 		if (most->state == BOX_READY)
 			freeze(most, 1);
 		else
 			remove_hurry(most);	/* its time is over */
 	}
-}
-
-/* One at a time, so that what it does then is seen before the next. */
-static void
-thaw_one(void)
-{
-	struct box	*b;
-
-	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
-		if (b->frozen && b->state == BOX_READY && !b->condemned &&
-		    !b->polled && b->removing == REMOVE_NOT &&
-		    disk.free >= b->frozen_free &&
-		    disk.free - b->frozen_free >= room()) {
-			freeze(b, 0);
-			return;
-		}
 }
 
 /* ---- who writes ------------------------------------------------------ */
@@ -260,6 +234,7 @@ look_all(void)
 	struct box		*b;
 
 	disk.fresh = 0;
+	disk.looked = mono_ms();
 	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
 		if (!may_write(b) || b->polled)
 			continue;
@@ -271,6 +246,39 @@ look_all(void)
 	}
 }
 
+static int
+may_go_on(const struct box *b)
+{
+	return b->frozen && b->state == BOX_READY && !b->condemned &&
+	    !b->polled && b->removing == REMOVE_NOT &&
+	    disk.free >= b->frozen_free &&
+	    disk.free - b->frozen_free >= room();
+}
+
+/*
+ * One at a time, so that what it does then is seen before the next; by turns,
+ * since one that cannot is tried again.
+ */
+static void
+thaw_one(void)
+{
+	struct box	*b = box_next(NULL, disk.tried);
+
+	while (b != NULL && !may_go_on(b))
+		b = box_next(NULL, b->id);
+	if (b == NULL)
+		disk.tried[0] = '\0';
+	if (b == NULL)
+		return;
+	/* what the others have written is known first, to be compared with */
+	if (mono_ms() - disk.looked > LOOKED_MS)
+		look_all();
+	else {
+		(void)str_copy(disk.tried, b->id, sizeof(disk.tried));
+		freeze(b, 0);
+	}
+}
+
 static void
 disk_tick(int fd, short what, void *arg)
 {
@@ -279,12 +287,12 @@ disk_tick(int fd, short what, void *arg)
 	(void)arg;
 	if (disk.due != 0)
 		return;			/* a slow one is still out */
-	if (disk_short())
+	if (disk_short() || disk.watch > 0)
 		look_all();
-	else {
-		disk.put_off = 0;
+	if (disk.watch > 0)
+		disk.watch--;
+	else if (!disk_short())
 		thaw_one();
-	}
 }
 
 void

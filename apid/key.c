@@ -5,8 +5,9 @@
  * transaction as the row of what it made, so that it is known exactly when
  * that exists, also after a crash.  A request with a key asks stored first.
  * Until what it makes is made known (key_used) or it has its answer, others
- * with the same key stand in its queue; then the next one asks stored in turn, and finds what
- * the first has made, or that it made nothing and may try itself.
+ * with the same key stand in its queue; then the next one asks stored in
+ * turn, and finds what the first has made, or that it made nothing and may
+ * try itself.
  *
  * A repeat is answered from what was made, as it is then; no answer is kept.
  */

@@ -202,7 +202,7 @@ int		 read_stat(int dirfd, const char *path, const char *word,
 		    uint64_t *ret);
 
 /*
- * Memory, processes, time, and whether it is frozen; written: also the bytes
+ * Memory, processes and time; written: also the bytes
  * that its processes have had written, ever, as far as is known.
  */
 int		 cgroup_usage(const char *id, int written,

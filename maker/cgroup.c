@@ -720,7 +720,7 @@ written_in(int at, const char *name, int depth)
 int
 cgroup_usage(const char *id, int written, struct msg_box_health_is *ret)
 {
-	struct msg_box_health_is u = { .frozen = (uint64_t)cgroup_frozen(id) };
+	struct msg_box_health_is u = { 0 };
 	const struct hier	*h;
 	uint64_t		 n;
 

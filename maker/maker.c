@@ -129,7 +129,6 @@ make_health(const struct maker_req *q, const int *in,
 	struct stat			 st;
 
 	memset(ret, 0, sizeof(*ret));
-	ret->frozen = (uint64_t)cgroup_frozen(ask.id);
 	if (q->u.look.freeze == FREEZE_OFF &&
 	    box_stat(ask.id, MARK_SEALED, &st) == 0)
 		part = "quarantined";
@@ -141,6 +140,7 @@ make_health(const struct maker_req *q, const int *in,
 	else if (box_facts(&ask, in[0], in[1], 0, mounts, &f) == 0)
 		part = f.verdict[0] != '\0' ? f.verdict :
 		    runtime_intact() ? "" : "runtime-file";
+	ret->frozen = (uint64_t)cgroup_frozen(ask.id);
 	(void)str_copy(ret->part, part, sizeof(ret->part));
 	return host_disk(&ret->disk_free, &ret->disk_keep);
 }

@@ -148,6 +148,16 @@ room(struct session *s, size_t n, struct iovec *ret)
 
 /* ---- pipes ----------------------------------------------------------- */
 
+/* As it was, for who is not read any more; when it is full, with its end. */
+static void
+pipe_narrow(struct outpipe *o)
+{
+	if (!o->wide || fcntl(o->fd, F_SETPIPE_SZ, 65536) == -1)
+		return;
+	o->wide = 0;
+	wides--;
+}
+
 static void
 pipe_close(struct outpipe *o)
 {
@@ -391,6 +401,7 @@ output_discard(struct session *s, int keep)
 			continue;
 		}
 		pipe_pause(&s->out[i]);
+		pipe_narrow(&s->out[i]);
 		if (discard_timer.at == 0)
 			timer_arm(&discard_timer, DISCARD_MS);
 	}

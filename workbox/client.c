@@ -695,13 +695,8 @@ client_list(char *path, json_t **ret)
 /* ---- lines ------------------------------------------------------------- */
 
 int
-lines_feed(struct lines *l, const char *data, size_t n,
-    int (*fn)(char *, size_t, void *), void *arg)
+lines_add(struct lines *l, const char *data, size_t n)
 {
-	char	*nl;
-	size_t	 start = 0, len;
-	int	 rc = 0;
-
 	if (n > LINE_MAX_BYTES - l->len)
 		return -1;
 	if (l->len + n > l->room) {
@@ -710,6 +705,26 @@ lines_feed(struct lines *l, const char *data, size_t n,
 	}
 	memcpy(l->buf + l->len, data, n);
 	l->len += n;
+	return 0;
+}
+
+void
+lines_cut(struct lines *l, size_t n)
+{
+	l->len -= n;
+	memmove(l->buf, l->buf + n, l->len);
+}
+
+int
+lines_feed(struct lines *l, const char *data, size_t n,
+    int (*fn)(char *, size_t, void *), void *arg)
+{
+	char	*nl;
+	size_t	 start = 0, len;
+	int	 rc = 0;
+
+	if (lines_add(l, data, n) == -1)
+		return -1;
 	while (rc == 0 && (nl = memchr(l->buf + start, '\n',
 	    l->len - start)) != NULL) {
 		*nl = '\0';
@@ -717,8 +732,7 @@ lines_feed(struct lines *l, const char *data, size_t n,
 		rc = fn(l->buf + start, len, arg);
 		start += len + 1;
 	}
-	l->len -= start;
-	memmove(l->buf, l->buf + start, l->len);
+	lines_cut(l, start);
 	return rc;
 }
 

@@ -360,14 +360,8 @@ frames_feed(struct exec *x, const char *data, size_t n)
 	size_t		 at = 0, len;
 	int		 rc = 0;
 
-	if (n > LINE_MAX_BYTES - l->len)
+	if (lines_add(l, data, n) == -1)
 		return -1;
-	if (l->len + n > l->room) {
-		l->room = l->len + n < 65536 ? 65536 : l->len + n;
-		l->buf = xreallocarray(l->buf, l->room, 1);
-	}
-	memcpy(l->buf + l->len, data, n);
-	l->len += n;
 	while (rc == 0 && l->len - at >= FRAME_HEAD) {
 		len = (size_t)be(l->buf + at + 4, 4);
 		if (len > FRAME_MOST)
@@ -377,8 +371,7 @@ frames_feed(struct exec *x, const char *data, size_t n)
 		rc = on_frame(x, l->buf + at, l->buf + at + FRAME_HEAD, len);
 		at += FRAME_HEAD + len;
 	}
-	l->len -= at;
-	memmove(l->buf, l->buf + at, l->len);
+	lines_cut(l, at);
 	return rc;
 }
 

@@ -328,8 +328,10 @@ int
 rootfs_end(const struct conf *c, const char *name, struct making *m,
     json_t *origin, int rc)
 {
-	if (rc == 0)
+	if (rc == 0) {
 		rc = finish(m, name, origin);
+		end_turn(m->dir);	/* removing a tree takes long */
+	}
 	json_decref(origin);
 	if (m->build != -1 && tree_remove(m->dir, m->tmp) == -1)
 		(void)fail_errno("remove %s/rootfs/%s", c->state_dir, m->tmp);

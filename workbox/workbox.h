@@ -320,6 +320,9 @@ struct lines {
 #define LINE_MAX_BYTES	(1024UL * 1024)
 int	 lines_feed(struct lines *, const char *, size_t,
 	    int (*fn)(char *, size_t, void *), void *arg);
+/* What it is made of: -1 when it grows too long; the first n bytes go. */
+int	 lines_add(struct lines *, const char *, size_t);
+void	 lines_cut(struct lines *, size_t n);
 void	 lines_free(struct lines *);
 
 /* ---- servers that go away (again.c) ------------------------------------ */

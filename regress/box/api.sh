@@ -138,13 +138,14 @@ idem run "  as a stream" 200 POST '/v1/sandboxes/once/exec?stream=1' "$run"
 like "  the same output" "$body" '"data":"1\\n"'
 idem run "  under another path" 422 POST /v1/sandboxes/once/sessions "$run"
 # a repeat need not wait for the end: it follows the same command
-long='{"argv":["sh","-c","echo early; sleep 3; echo late"]}'
+long='{"argv":["sh","-c","echo early; until [ -e /tmp/late ]; do usleep 20000; done; echo late"]}'
 (api POST '/v1/sandboxes/once/exec?stream=1' "$long" -H 'Idempotency-Key: long'; printf '%s\n' "$body" >"$work/long") &
 first=$!
 early() { curl -sN --max-time 1 -o "$work/early" -H "Authorization: Bearer $WB_TOKEN" -H 'Content-Type: application/json' \
     -H 'Idempotency-Key: long' -d "$long" "$WB_URL/v1/sandboxes/once/exec?stream=1"; grep -q early "$work/early"; }
 await early && pass "a repeat of a command that runs hears its output" || fail "a repeat hears nothing"
 is "  not its end" "$(grep -c late "$work/early")" 0
+"$WB_BIN" sandbox exec once -- touch /tmp/late
 wait $first
 like "  nor does it disturb the first" "$(cat "$work/long")" '"data":"late'
 idem no "a command that is not there" 422 POST /v1/sandboxes/once/exec '{"argv":["nothing-here"]}'
@@ -309,10 +310,17 @@ like "  chunks" "$(sed -n 2p "$work/body")" '^\{"seq":1,"stream":"stdout","data"
 like "  of both streams" "$(sed -n 3p "$work/body")" '^\{"seq":2,"stream":"stderr","data":"b\\n",'
 like "  ends with the result" "$(tail -n 1 "$work/body")" '^\{"end":\{.*"exitCode":7,'
 frames=application/vnd.workbox.output
-split='{"argv":["sh","-c","printf \"a\\\\000\\\\377\"; sleep 0.2; echo b >&2; exit 7"]}'
+split='{"argv":["sh","-c","printf \"a\\\\000\\\\377\"; until [ -e /tmp/split ]; do usleep 20000; done; echo b >&2; exit 7"]}'
 hex() { od -An -v -tx1 "$work/body" | tr -d ' \n'; }
 told='01000000000000030000000000000001'6100ff'02000000000000020000000000000002'620a
-want "exec as frames" 200 POST "$E?stream=1" "$split" -H "Accept: text/html, $frames;v=1, */*" -D "$work/head"
+: >"$work/body"
+(api POST "$E?stream=1" "$split" -N -H "Accept: text/html, $frames;v=1, */*" -D "$work/head"; echo "$code" >"$work/code") &
+first=$!
+comes() { hex | grep -q 6100ff; }	# before what is written next
+await comes && pass "a frame comes when there is output" || fail "no frame" "$(hex)"
+"$WB_BIN" sandbox exec demo -- touch /tmp/split
+wait $first
+is "exec as frames" "$(cat "$work/code")" 200
 like "  says so" "$(cat "$work/head")" "^Content-Type: $frames"
 like "  bytes as they are, both streams" "$(hex)" "$told"'0{8}[0-9a-f]{8}0{16}7b22656e64223a'
 like "  begins with the session" "$(hex)" '^0{8}[0-9a-f]{8}0{16}7b227374617274223a'

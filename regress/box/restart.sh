@@ -56,7 +56,7 @@ cmp -s "$work/got" "$work/want" && pass "its output is whole over five restarts"
 
 # what a crash has cut of a body's input the repeat pours, from where it was cut
 head -c 600000 /dev/urandom | base64 -w 0 >"$work/in"
-{ printf '{"argv":["sh","-c","touch /tmp/pours; sleep 2; sha256sum"],"stdin":"'; cat "$work/in"; printf '"}'; } >"$work/body"
+{ printf '{"argv":["sh","-c","touch /tmp/pours; until [ -e /tmp/take ]; do usleep 20000; done; sha256sum"],"stdin":"'; cat "$work/in"; printf '"}'; } >"$work/body"
 pour() { curl -s -o "$work/answer" -w '%{http_code}' --max-time 30 -H "Authorization: Bearer $WB_TOKEN" -H 'Content-Type: application/json' \
     -H 'Idempotency-Key: pour' --data-binary @"$work/body" "$WB_URL/v1/sandboxes/keep/exec"; }
 pour >/dev/null &
@@ -64,7 +64,11 @@ first=$!
 await wb exec keep -- test -e /tmp/pours
 kill -9 "$(pid_of apid)"
 wait "$first" && fail "the first answer came" || pass "apid is killed while it pours"
-is "the repeat is answered" "$(pour)" 200
+pour >"$work/status" &
+again=$!
+await wb exec keep -- touch /tmp/take && pass "it takes commands while the input waits" || fail "no command is taken"
+wait "$again"
+is "the repeat is answered" "$(cat "$work/status")" 200
 is "and all of the input came, once" "$(grep -o "[0-9a-f]\{64\}" "$work/answer")" "$(sha256sum <"$work/in" | cut -c1-64)"
 ok "remove" wb rm keep
 

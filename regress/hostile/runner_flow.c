@@ -1,6 +1,7 @@
 /*
  * runner_flow.c: output and input: every byte, in order, within bounds.
  */
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -224,6 +225,30 @@ wide_pipes(void)
 
 #define FULL	"dd if=/dev/zero bs=1000000 count=1 2>/dev/null; exec sleep 1000"
 
+/* Pipes that hold all that they can, of those the runner reads. */
+static int
+full_pipes(void)
+{
+	char		 path[64];
+	struct dirent	*e;
+	DIR		*d;
+	int		 fd, there, n = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)b.pid);
+	ck_assert_ptr_nonnull(d = opendir(path));
+	while ((e = readdir(d)) != NULL) {
+		fd = openat(dirfd(d), e->d_name,
+		    O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		if (fd == -1)
+			continue;
+		n += fcntl(fd, F_GETPIPE_SZ) == 65536 &&
+		    ioctl(fd, FIONREAD, &there) == 0 && there == 65536;
+		(void)close(fd);
+	}
+	(void)closedir(d);
+	return n;
+}
+
 /* A user's pipes may hold so much: a part of it is for larger ones of ours. */
 START_TEST(test_wide_pipes)
 {
@@ -234,7 +259,12 @@ START_TEST(test_wide_pipes)
 
 	ck_assert_int_eq(wide_pipes(), 0);
 	for (i = 0; i < 80; i++)
-		box_sh(&b, FULL, 0, id[i]);
+		box_sh(&b, "until grep -q ') T' /proc/1/stat; do sleep 0.05; "
+		    "done; " FULL, 0, id[i]);
+	/* all are full before one is read */
+	ck_assert_int_eq(kill(b.pid, SIGSTOP), 0);
+	EVENTUALLY(full_pipes() == 80);
+	ck_assert_int_eq(kill(b.pid, SIGCONT), 0);
 	/* each is read, whether or not its pipe was made larger */
 	for (i = 0; i < 80; i++)
 		EVENTUALLY(row_of(id[i], &row) &&

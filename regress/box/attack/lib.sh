@@ -33,7 +33,8 @@ canaries() {
 	stat -c '%n %i %a %u %g' "$work/canary.d" "$work/canary.d/canary"
 	sha256sum "$WB_STATE"/runtime/*
 	# but what another script mounts meanwhile
-	grep -v -e "$WB_STATE" -e wb-canary -e '/wb-regress\.[^/ ]*/' /proc/self/mountinfo | cut -d ' ' -f 5 | sort
+	grep -v -e "$WB_STATE" -e wb-canary /proc/self/mountinfo | cut -d ' ' -f 5 |
+	    awk -v own="$work/" '!/\/wb-regress\.[^\/]*\// || index($0, own)' | sort
 }
 
 attack_done() {
