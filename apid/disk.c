@@ -2,13 +2,14 @@
  * disk.c: the host's state file system outlives its boxes.
  *
  * Theory of operation.  Each look at a box tells how much of the state
- * directory's file system is free and how much has to be kept.  When what is
- * free would fall under that within HORIZON_S at the rate at which it falls,
- * all boxes are looked at once a second for what they have written, and the
- * one that wrote most since is frozen; then, if that was not enough, the
- * next.  So a box that writes without end is stopped while others can still
- * be made.  What is frozen goes on when there is more room again than there
- * was then; until then it can be looked at and removed.
+ * directory's file system is free and how much has to be kept; there is one
+ * each second at least.  When what is free would fall under that within
+ * HORIZON_S at the rate at which it falls, all boxes are looked at once a
+ * second for what they have written, and the one that wrote most since is
+ * frozen; then, if that was not enough, the next.  So a box that writes
+ * without end is stopped while others can still be made.  What is frozen goes
+ * on when there is more room again than there was then; until then it can be
+ * looked at and removed.
  *
  * What a box has written is told by the kernel by process, and a process's
  * own count goes to who waits for it.  A box that has its children reaped by
@@ -29,6 +30,7 @@
 #define WAIT_TICKS	2
 #define WATCH_TICKS	10		/* who goes on may write at once again */
 #define LOOKED_MS	3000
+#define SAMPLE_MS	1000		/* few boxes are not polled as often */
 #define STALE_MS	5000		/* a count so old says no rate */
 
 static struct {
@@ -266,10 +268,10 @@ thaw_one(void)
 
 	while (b != NULL && !may_go_on(b))
 		b = box_next(NULL, b->id);
-	if (b == NULL)
+	if (b == NULL) {
 		disk.tried[0] = '\0';
-	if (b == NULL)
 		return;
+	}
 	/* what the others have written is known first, to be compared with */
 	if (mono_ms() - disk.looked > LOOKED_MS)
 		look_all();
@@ -287,7 +289,8 @@ disk_tick(int fd, short what, void *arg)
 	(void)arg;
 	if (disk.due != 0)
 		return;			/* a slow one is still out */
-	if (disk_short() || disk.watch > 0)
+	if (disk_short() || disk.watch > 0 ||
+	    mono_ms() - disk.at >= SAMPLE_MS)
 		look_all();
 	if (disk.watch > 0)
 		disk.watch--;

@@ -62,6 +62,7 @@
 #define MIN_MOVED	1024		/* bytes of progress per timer */
 #define ACCEPT_BURST	16
 #define IN_FIRST	2048
+#define UNSENT_MAX	(256 * 1024)	/* bytes a TCP socket holds back */
 
 struct http_accept {
 	struct http_accept	*next;
@@ -558,7 +559,7 @@ conn_new(struct http_server *s, int fd, enum http_listener kind,
 	struct http_conn	*c = xcalloc(1, sizeof(*c));
 	struct ucred		 cred;
 	socklen_t		 len = sizeof(cred);
-	int			 on = 1;
+	int			 on = 1, unsent = UNSENT_MAX;
 
 	c->server = s;
 	c->fd = fd;
@@ -574,6 +575,9 @@ conn_new(struct http_server *s, int fd, enum http_listener kind,
 		    sizeof(on));
 		(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on,
 		    sizeof(on));
+		/* what it has not taken should wait in the box, not here */
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+		    sizeof(unsent));
 	}
 	c->ev_read = event_new(s->conf.base, fd, EV_READ | EV_PERSIST,
 	    conn_on_read, c);

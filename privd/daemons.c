@@ -42,7 +42,7 @@
 #define STOP_MS		5000	/* each later stage of a stop */
 #define WINDOW_MS	60000	/* of restart-limit */
 #define BACKOFF_MS	100	/* doubled with each fault in the window */
-#define BACKOFF_MAX_MS	5000
+#define BACKOFF_MAX_MS	2000	/* runners hold output for 10 s */
 #define BURST		32	/* messages of one channel in one turn */
 
 enum set_state {
@@ -346,7 +346,7 @@ set_ended(void)
 		    "run on", n, table_up());
 		leave(1);
 	}
-	wait = n > 6 ? BACKOFF_MAX_MS : BACKOFF_MS << (n > 0 ? n - 1 : 0);
+	wait = n > 5 ? BACKOFF_MAX_MS : BACKOFF_MS << (n > 0 ? n - 1 : 0);
 	set.state = SET_WAIT;
 	set.due = now + wait;
 }

@@ -37,6 +37,7 @@ host = sys.argv[5].split('//')[1]
 token = os.environ['WB_TOKEN']
 deadline = time.monotonic() + seconds
 lock = threading.Lock()
+kills = []                      # when
 faults, counts = [], {'sessions': 0, 'held': 0, 'excused': 0, 'bytes': 0,
                       'attached': 0, 'cut': 0, 'refused': 0, 'killed': 0}
 
@@ -128,6 +129,7 @@ class Reader:
         self.what, self.path, self.rng = what, path, rng
         self.after, self.h, self.n = 0, hashlib.sha256(), 0
         self.gap, self.end, self.away = None, False, 0.0
+        self.there = time.monotonic()   # when it was last seen to be
 
     def line(self, o):
         if 'seq' in o:
@@ -160,10 +162,17 @@ class Reader:
             if not line.endswith(b'\n'):
                 raise Cut()
             if gone is not None:
-                self.away = max(self.away, time.monotonic() - gone)
+                self.was_away(gone)
                 gone = None
             self.line(json.loads(line))
             lines -= 1
+
+    def was_away(self, gone):
+        """What the kernel has of a server that was killed comes after it."""
+        with lock:
+            cuts = [t for t in kills if t > self.there]
+        self.there = time.monotonic()
+        self.away = max(self.away, self.there - min(cuts + [gone]))
 
     def run(self, often):
         """Comes and goes until all is read."""
@@ -281,6 +290,8 @@ def killer(rng):
         name = rng.choice(['apid', 'stored', 'netd'])
         if name not in d:
             continue
+        with lock:
+            kills.append(time.monotonic())
         os.kill(d[name], signal.SIGKILL)
         note('killed')
         client.call('GET', '/v1/version')       # it is back

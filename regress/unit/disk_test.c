@@ -1,0 +1,421 @@
+/*
+ * disk_test.c: who is frozen when the disk fills, and who goes on.
+ *
+ * disk.c alone, with boxes and a clock that stand here; the test answers its
+ * looks as privd would.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../apid/disk.c"
+
+#define MIB	(1024UL * 1024)
+#define NBOX	3
+#define FIRST	'A'		/* ids: A, B, C */
+
+struct apid	env;
+
+static uint64_t		now;	/* mono_ms() */
+static struct box	boxes[NBOX];
+static uint64_t		wrote[NBOX];
+static uint64_t		avail;
+static int		stubborn;	/* bits of boxes: neither way */
+static char		record[64];	/* "A-" frozen, "A+" goes on */
+static unsigned int	hurried, attached, closed;	/* bits */
+
+/* Looks that wait for their answer. */
+static struct look {
+	int	 box;
+	unsigned int freeze;
+	void	(*cb)(void *, const struct msg *);
+	void	*arg;
+} looks[16];
+static int	nlooks;
+
+/* ---- what disk.c stands on ------------------------------------------- */
+
+uint64_t
+mono_ms(void)
+{
+	return now;
+}
+
+static int
+which(const struct box *b)
+{
+	return (int)(b - boxes);
+}
+
+struct box *
+box_next(const char *tenant, const char *after)
+{
+	int	i;
+
+	(void)tenant;
+	for (i = 0; i < NBOX; i++)
+		if (boxes[i].listed && strcmp(boxes[i].id, after) > 0)
+			return &boxes[i];
+	return NULL;
+}
+
+struct box *
+box_ref(struct box *b)
+{
+	b->refs++;
+	return b;
+}
+
+void
+box_unref(struct box *b)
+{
+	ck_assert_uint_gt(b->refs, 0);
+	b->refs--;
+}
+
+void
+box_health(struct box *b, enum wb_health h, const char *part)
+{
+	b->health = h;
+	(void)str_copy(b->part, part, sizeof(b->part));
+}
+
+void
+boot_attach(struct box *b, void (*done)(struct box *, const char *, void *),
+    void *arg)
+{
+	ck_assert_ptr_null(done);
+	ck_assert_ptr_null(arg);
+	attached |= 1U << which(b);
+}
+
+void
+remove_hurry(struct box *b)
+{
+	hurried |= 1U << which(b);
+}
+
+void
+runner_close(struct box *b)
+{
+	closed |= 1U << which(b);
+}
+
+void
+event_append(unsigned int type, const void *body, const char *actor,
+    const char *sandbox, const char *session, const char *request,
+    const char *outcome, const char *reason,
+    void (*done)(void *, const struct msg *), void *arg)
+{
+	size_t	n = strlen(record);
+
+	(void)body;
+	(void)session;
+	(void)request;
+	(void)done;
+	(void)arg;
+	ck_assert_str_eq(actor, "apid");
+	ck_assert_str_eq(outcome, type == EVENT_SANDBOX_FROZEN ? "denied" :
+	    "ok");
+	ck_assert_str_eq(reason, type == EVENT_SANDBOX_FROZEN ? "disk-floor" :
+	    "");
+	ck_assert_uint_lt(n + 2, sizeof(record));
+	record[n] = sandbox[0];
+	record[n + 1] = type == EVENT_SANDBOX_FROZEN ? '-' : '+';
+}
+
+void
+peer_ask(struct peer *p, unsigned int type, const void *body,
+    uint64_t timeout_ms, void (*cb)(void *, const struct msg *), void *arg)
+{
+	const struct msg_box_health	*m = body;
+
+	(void)p;
+	ck_assert_uint_eq(type, MSG_BOX_HEALTH);
+	ck_assert_uint_eq(timeout_ms, T_PRIVD);
+	ck_assert_uint_eq(m->written, 1);
+	ck_assert_int_lt(nlooks, 16);
+	looks[nlooks++] = (struct look){ m->id[0] - FIRST,
+	    (unsigned int)m->freeze, cb, arg };
+}
+
+/* ---- time goes on ------------------------------------------------------- */
+
+static int	kernel[NBOX];		/* frozen in truth */
+
+/* Answers what is asked, in the order of asking, and what that asks for. */
+static void
+answer(void)
+{
+	static const struct proto_row	is = { .type = MSG_BOX_HEALTH_IS };
+	struct look			l;
+	struct msg			m;
+
+	while (nlooks > 0) {
+		l = looks[0];
+		memmove(looks, looks + 1, sizeof(looks[0]) *
+		    (size_t)--nlooks);
+		if (l.freeze != FREEZE_KEEP && !(stubborn & 1 << l.box))
+			kernel[l.box] = l.freeze == FREEZE_ON;
+		memset(&m, 0, sizeof(m));
+		m.row = &is;
+		m.body.box_health_is.written = wrote[l.box];
+		m.body.box_health_is.frozen = (uint64_t)kernel[l.box];
+		m.body.box_health_is.disk_free = avail;
+		m.body.box_health_is.disk_keep = 512 * MIB;
+		l.cb(l.arg, &m);
+	}
+}
+
+/* A second in which each that may writes so many bytes. */
+static void
+second(uint64_t a, uint64_t b, uint64_t c)
+{
+	const uint64_t	n[NBOX] = { a, b, c };
+	int		i;
+
+	now += 1000;
+	for (i = 0; i < NBOX; i++)
+		if (!kernel[i]) {
+			wrote[i] += n[i];
+			avail -= n[i] < avail ? n[i] : avail;
+		}
+	disk_tick(-1, 0, NULL);
+	answer();
+}
+
+static void
+setup(void)
+{
+	int	i;
+
+	memset(&disk, 0, sizeof(disk));
+	memset(boxes, 0, sizeof(boxes));
+	ck_assert_ptr_nonnull(env.base = event_base_new());
+	now = 1000000;
+	avail = 2048 * MIB;
+	nlooks = 0;
+	for (i = 0; i < NBOX; i++) {
+		boxes[i].id[0] = (char)(FIRST + i);
+		boxes[i].state = BOX_READY;
+		boxes[i].listed = 1;
+		(void)event_assign(&boxes[i].retry, env.base, -1, 0, disk_tick,
+		    NULL);
+		wrote[i] = MIB;
+		kernel[i] = 0;
+	}
+	stubborn = 0;
+	hurried = attached = closed = 0;
+	memset(record, 0, sizeof(record));
+}
+
+static void
+teardown(void)
+{
+	event_base_free(env.base);
+}
+
+/* Until A has been frozen, which writes 200 MiB a second. */
+static void
+fill(void)
+{
+	int	i;
+
+	for (i = 0; i < 10 && !boxes[0].frozen; i++)
+		second(200 * MIB, MIB / 10, 0);
+	ck_assert_int_eq(boxes[0].frozen, 1);
+	ck_assert_str_eq(record, "A-");
+	ck_assert_uint_ge(avail, 512 * MIB);
+}
+
+/* ---- who is frozen ------------------------------------------------------- */
+
+START_TEST(who_fills_it)
+{
+	int	i;
+
+	fill();
+	ck_assert_int_eq(boxes[0].health, SUSPECT);
+	ck_assert_str_eq(boxes[0].part, "disk-floor");
+	ck_assert_uint_eq(closed, 1);
+	for (i = 0; i < 60; i++)
+		second(200 * MIB, MIB / 10, 0);
+	ck_assert_str_eq(record, "A-");		/* nobody else, and no more */
+	for (i = 0; i < NBOX; i++)
+		ck_assert_uint_eq(boxes[i].refs, 0);
+}
+END_TEST
+
+/* Few boxes are polled seldom: it is looked at once a second all the same. */
+START_TEST(each_second)
+{
+	avail = 1200 * MIB;
+	second(0, 0, 0);
+	second(0, 0, 0);
+	second(300 * MIB, 0, 0);
+	ck_assert_str_eq(record, "A-");
+	ck_assert_uint_ge(avail, 512 * MIB);
+}
+END_TEST
+
+START_TEST(nobody_writes)
+{
+	int	i;
+
+	avail = 100 * MIB;
+	for (i = 0; i < 10; i++)
+		second(0, 1000, 0);
+	ck_assert_str_eq(record, "");
+}
+END_TEST
+
+/* Somebody outside of boxes does: below what is kept each counts. */
+START_TEST(hardly)
+{
+	int	i;
+
+	for (i = 0; i < 4; i++) {
+		avail -= 300 * MIB;
+		second(0, MIB, 0);
+	}
+	ck_assert_str_eq(record, "");
+	avail = 500 * MIB;
+	second(0, MIB, 0);
+	ck_assert_str_eq(record, "B-");
+}
+END_TEST
+
+START_TEST(draining)
+{
+	boxes[0].state = BOX_DRAINING;
+	while (hurried == 0 && avail > 0)
+		second(200 * MIB, 0, 0);
+	ck_assert_uint_eq(hurried, 1);
+	ck_assert_uint_ge(avail, 512 * MIB);
+	ck_assert_str_eq(record, "");
+}
+END_TEST
+
+/* What the kernel refuses is tried again, and is not told as done. */
+START_TEST(refused)
+{
+	int	i;
+
+	stubborn = 1;
+	for (i = 0; i < 5; i++)
+		second(200 * MIB, 0, 0);
+	ck_assert_str_eq(record, "");
+	ck_assert_int_eq(boxes[0].frozen, 0);
+	ck_assert_uint_eq(attached, 1);		/* its channel was closed */
+	stubborn = 0;
+	second(200 * MIB, 0, 0);
+	second(200 * MIB, 0, 0);
+	ck_assert_str_eq(record, "A-");
+}
+END_TEST
+
+/* Frozen by an apid before this one. */
+START_TEST(found)
+{
+	kernel[1] = 1;
+	avail = 600 * MIB;
+	second(0, 0, 0);
+	ck_assert_int_eq(boxes[1].frozen, 1);
+	ck_assert_str_eq(record, "");
+	avail = 1000 * MIB;
+	second(0, 0, 0);
+	second(0, 0, 0);
+	ck_assert_str_eq(record, "B+");
+}
+END_TEST
+
+/* ---- who goes on ---------------------------------------------------------- */
+
+START_TEST(goes_on)
+{
+	int	i;
+
+	fill();
+	attached = 0;
+	for (i = 0; i < 5; i++)
+		second(0, 0, 0);
+	ck_assert_str_eq(record, "A-");		/* no room has come */
+	avail += 600 * MIB;
+	for (i = 0; i < 12 && boxes[0].frozen; i++)
+		second(0, 0, 0);
+	ck_assert_str_eq(record, "A-A+");
+	ck_assert_uint_eq(attached, 1);
+	/* and it alone is stopped again, though B writes as well */
+	for (i = 0; i < 10 && !boxes[0].frozen; i++)
+		second(400 * MIB, MIB / 10, 0);
+	ck_assert_str_eq(record, "A-A+A-");
+	ck_assert_uint_ge(avail, 512 * MIB);
+}
+END_TEST
+
+/* One that cannot go on does not keep the others. */
+START_TEST(turns)
+{
+	int	i;
+
+	for (i = 0; i < 20 && !(kernel[0] && kernel[1]); i++)
+		second(150 * MIB, 150 * MIB, 0);
+	ck_assert(kernel[0] && kernel[1]);
+	memset(record, 0, sizeof(record));
+	stubborn = 1;
+	avail = 2000 * MIB;
+	for (i = 0; i < 40; i++)
+		second(0, 0, 0);
+	ck_assert_str_eq(record, "B+");
+	ck_assert_int_eq(boxes[0].frozen, 1);
+	stubborn = 0;
+	for (i = 0; i < 40; i++)
+		second(0, 0, 0);
+	ck_assert_str_eq(record, "B+A+");
+}
+END_TEST
+
+/* Neither a condemned one, nor one that is being removed. */
+START_TEST(stays)
+{
+	int	i;
+
+	fill();
+	boxes[0].condemned = 1;
+	avail = 2000 * MIB;
+	for (i = 0; i < 20; i++)
+		second(0, 0, 0);
+	boxes[0].condemned = 0;
+	boxes[0].removing = REMOVE_KILL;
+	for (i = 0; i < 20; i++)
+		second(0, 0, 0);
+	ck_assert_str_eq(record, "A-");
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("disk");
+	TCase	*t = tcase_create("disk");
+	SRunner	*sr;
+	int	 n;
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, who_fills_it);
+	tcase_add_test(t, each_second);
+	tcase_add_test(t, nobody_writes);
+	tcase_add_test(t, hardly);
+	tcase_add_test(t, draining);
+	tcase_add_test(t, refused);
+	tcase_add_test(t, found);
+	tcase_add_test(t, goes_on);
+	tcase_add_test(t, turns);
+	tcase_add_test(t, stays);
+	suite_add_tcase(s, t);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_NORMAL);
+	n = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return n == 0 ? 0 : 1;
+}
