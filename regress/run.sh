@@ -3,7 +3,7 @@
 # every test.  The fast lane takes up to 15 minutes on two cores, the long one
 # up to 75.  Ends with a line that counts.
 #
-# Sections: quickstart check sanitize box uml http docs, and in the long lane
+# Sections: quickstart check box uml sanitize http docs, and in the long lane
 # mutants and lint; all of them when none is named.  Logs are in build/test/logs.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,7 +18,7 @@ for a in "$@"; do
 	esac
 done
 [ $lane = fast ] || long='mutants lint'
-: "${sections:=quickstart check sanitize box uml http docs ${long-}}"
+: "${sections:=quickstart check box uml sanitize http docs ${long-}}"
 
 build=$top/build/test
 work=$build/logs
@@ -32,11 +32,11 @@ add() { echo "$@" >>"$work/counts"; }
 
 # An interrupt ends what runs: a script undoes then what it did.  Each has a
 # process group of its own by timeout(1), and is not reached from a terminal.
-jobs= guest=
+jobs= guest= asan=
 end() {
 	trap '' INT TERM HUP
 	# shellcheck disable=SC2086	# lists
-	[ -z "$jobs$guest" ] || { kill -TERM $jobs $guest; wait $jobs $guest; }
+	[ -z "$jobs$guest$asan" ] || { kill -TERM $jobs $guest $asan; wait $jobs $guest $asan; }
 	exit 130
 }
 trap 'say "interrupted: what runs is ended"; end' INT TERM HUP
@@ -107,13 +107,27 @@ section_check() {
 	suite check "$build"
 }
 
+# The programs under sanitizers, with what time others leave.
+asan_run() {
+	trap end TERM
+	jobs= guest= asan=
+	# shellcheck disable=SC2016	# for that shell
+	job asan timeout -k 30 900 nice -n 19 sh -c 'top=$0 work=$1
+	    . "$top/etc/steps.sh"
+	    step_build "$work" "$work/inst" --enable-sanitizers "CFLAGS=-O1 -g"
+	    make -s -j2 -C "$work" check TESTS=' "$top" "$build/asan"
+}
+
 section_sanitize() {
 	mkdir -p "$build/asan"
+	[ -z "$asan" ] || wait "$asan"
+	asan=
+	# what that had no time for, or its errors
 	step_build "$build/asan" "$build/asan/inst" --enable-sanitizers \
-	    CFLAGS='-O1 -g'
+	    'CFLAGS=-O1 -g'
 	# the fast lane leaves out those that mostly wait for the kernel
 	suite sanitize "$build/asan" "$([ $lane = long ] && echo WB_ALL= || echo \
-	    "TESTS=again_test apid_test apid_text_test chan_test client_test common_test conf_test http_parse_test look_test proto_test record_test ring_test room_test route_test ruleset_test runner_test sealed_test stored_test text_test wire_test $(cd "$top/regress/fuzz/corpus" && echo * | sed "s/[^ ]*/&_fuzz/g")")"
+	    "TESTS=again_test apid_test apid_text_test chan_test client_test common_test conf_test disk_test http_parse_test look_test proto_test record_test ring_test room_test route_test ruleset_test runner_test sealed_test stored_test text_test wire_test $(cd "$top/regress/fuzz/corpus" && echo * | sed "s/[^ ]*/&_fuzz/g")")"
 }
 
 # Those that look at nothing but their own server, and mostly wait for it: two
@@ -129,7 +143,7 @@ box_script() {	# path
 # Takes of $together what the other worker has not.
 worker() {	# number
 	trap end TERM
-	jobs=
+	jobs= guest= asan=
 	WB_PORT=$((18790 + $1 * 2000))
 	export WB_PORT
 	for t in "$top"/regress/box/*.sh "$top"/regress/confine/*.sh; do
@@ -142,6 +156,12 @@ worker() {	# number
 
 section_box() {
 	need_build
+	case " $sections " in
+	*' sanitize '*)
+		mkdir -p "$build/asan"
+		asan_run &
+		asan=$! ;;
+	esac
 	worker 0 & jobs=$!
 	worker 1 & jobs="$jobs $!"
 	# shellcheck disable=SC2086	# a list
@@ -188,7 +208,7 @@ section_uml() {
 
 guest_run() {
 	trap end TERM
-	jobs= guest=
+	jobs= guest= asan=
 	WB_PREFIX=$prefix script uml sh "$top/regress/uml/run.sh" \
 	    "$([ $lane = long ] && echo long || echo short)"
 }

@@ -10,6 +10,8 @@ readers are there:
 and in every fifth box one session that writes more than is kept, with one
 reader from its start that is never away for as long as it is waited for.
 
+A command that a kill kept from being started is told as lost, never as
+anything else; there are few.
 No reader may see a gap, a number twice or none, or other bytes.  Prints `ok'
 and `not ok' lines.
 """
@@ -39,7 +41,8 @@ deadline = time.monotonic() + seconds
 lock = threading.Lock()
 kills = []                      # when
 faults, counts = [], {'sessions': 0, 'held': 0, 'excused': 0, 'bytes': 0,
-                      'attached': 0, 'cut': 0, 'refused': 0, 'killed': 0}
+                      'attached': 0, 'cut': 0, 'refused': 0, 'killed': 0,
+                      'lost': 0}
 
 
 def note(key, n=1):
@@ -54,6 +57,10 @@ def fault(text):
 
 class Cut(Exception):
     pass
+
+
+class Lost(Exception):
+    """The daemons were killed before the command was started."""
 
 
 class Client:
@@ -129,6 +136,7 @@ class Reader:
         self.what, self.path, self.rng = what, path, rng
         self.after, self.h, self.n = 0, hashlib.sha256(), 0
         self.gap, self.end, self.away = None, False, 0.0
+        self.lost = False
         self.there = time.monotonic()   # when it was last seen to be
 
     def line(self, o):
@@ -156,6 +164,7 @@ class Reader:
                                                          self.after))
         if r.status != 200:
             r.read()
+            self.may_be_lost(client, r.status)
             raise Cut()
         while lines > 0 and not self.end:
             line = r.readline()
@@ -166,6 +175,16 @@ class Reader:
                 gone = None
             self.line(json.loads(line))
             lines -= 1
+
+    def may_be_lost(self, client, status):
+        if status != 410:
+            return
+        data = client.call('GET', self.path.rsplit('/', 1)[0])[1]
+        if json.loads(data).get('reason') == 'lost' and self.after == 0:
+            raise Lost()
+        fault('%s: %d behind chunk %d: %s' % (self.what, status, self.after,
+                                             data[:300]))
+        self.end = True
 
     def was_away(self, gone):
         """What the kernel has of a server that was killed comes after it."""
@@ -186,6 +205,8 @@ class Reader:
             try:
                 self.attach(client, self.rng.randrange(1, 40) if often
                             else 1 << 30, gone)
+            except Lost:
+                self.lost = self.end = True
             except (Cut, OSError, ValueError, http.client.HTTPException):
                 note('cut')
             if self.n > n:
@@ -239,6 +260,9 @@ def kept(box, i, rng, last):
             t.start()
         for t in ts:
             t.join()
+        if any(r.lost for r in rs):
+            note('lost')
+            continue
         for r in rs:
             r.check(want)
         replay(path, '%s %d again' % (box, k), want)
@@ -256,6 +280,9 @@ def held(box, i, rng):
             return
         r = Reader('%s %d held' % (box, k), path, random.Random(rng.random()))
         r.run(True)
+        if r.lost:
+            note('lost')
+            continue
         r.check(digest(k, HELD_ROUNDS), r.away > AWAY_MAX)
         note('held')
 
@@ -336,6 +363,8 @@ def main():
             ('nobody was refused a connection', counts['refused'] == 0),
             ('daemons were killed', counts['killed'] > seconds / 30),
             ('sessions ended', counts['sessions'] >= BOXES),
+            ('few were lost before they began',
+             counts['lost'] * 20 < counts['sessions']),
             ('most of those with a reader had no gap', counts['held'] > 0 and
              counts['excused'] * 2 < counts['held'])):
         print('%s - %s' % ('ok' if good else 'not ok', text))
