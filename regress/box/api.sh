@@ -156,6 +156,23 @@ idem bg "a session with a key" 201 POST /v1/sandboxes/once/sessions '{"argv":["s
 bg=$(j sessionId)
 idem bg "  the repeat" 201 POST /v1/sandboxes/once/sessions '{"argv":["sleep","2"]}'
 member sessionId "$bg"
+# one that closes its half counts as gone, and hears that the command goes on, first or behind others
+half() { /usr/bin/python3 -c '
+import os, socket, sys
+body = sys.argv[2].encode()
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 20)
+s.sendall(b"POST /v1/sandboxes/once/exec HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nAuthorization: Bearer %s\r\n"
+    b"Idempotency-Key: half\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    % (sys.argv[1].encode(), os.environb[b"WB_TOKEN"], len(body)) + body)
+s.shutdown(socket.SHUT_WR)
+print(s.makefile("rb").readline().decode().split()[1])' "$WB_PORT" "$1"; }
+halves='{"argv":["sh","-c","echo x >>/tmp/half; sleep 1"]}'
+half "$halves" >"$work/half.1" & first=$!
+half "$halves" >"$work/half.2" & again=$!
+wait $first $again
+is "half-closed requests with a key are answered" "$(cat "$work/half.1" "$work/half.2" | tr '\n' ' ')" "503 503 "
+is "  it ran once" "$("$WB_BIN" sandbox exec once -- cat /tmp/half)" x
+idem half "  and is there for who asks again" 200 POST /v1/sandboxes/once/exec "$halves"
 idem "$(printf %0256d 0)" "a key that is too long" 400 POST /v1/sandboxes '{"network":"none"}'
 member field Idempotency-Key
 want "an empty key" 400 POST /v1/sandboxes '{"network":"none"}' -H 'Idempotency-Key;'
