@@ -173,6 +173,7 @@ before_remove() {
 	gone=$(field id)
 }
 tree_done() { [ ! -e "$WB_STATE/sandboxes/$gone" ] || grep -q -e 'killed by SIGKILL' -e ' = ?$' "$work/calls"; }
+pool_filled() { [ "$(grep -c 'clone(' "$work/calls")" -ge "$want_calls" ]; }
 do_remove() { ask DELETE "/sandboxes/$gone?graceSeconds=0" "$key"; }
 check_remove() {
 	case $status in 2*|404) : ;; *) bad "remove is answered $status $(cat "$work/body")" ;; esac
@@ -194,8 +195,10 @@ step() {
 	if arm "$2" "$3" "$4"; then
 		case $2 in privd|maker) down=1 ;; *) down= ;; esac
 		"do_$1" && answered=1 || answered=
-		# the tree goes behind the answer
-		case $1,$2 in remove,maker|remove,child) await tree_done ;; esac
+		case $1,$2 in	# what comes behind the answer
+		remove,maker|remove,child) await tree_done ;;
+		create,netd-maker) want_calls=$4; await pool_filled ;;
+		esac
 		! disarm || hit=1
 		[ -z "$hit" ] || revive "$2"
 		down=
