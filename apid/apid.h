@@ -207,6 +207,12 @@ struct box {
 	uint64_t		 frozen_free;	/* bytes that were free then */
 	uint64_t		 written, written_at;	/* disk.c: bytes; ms, 0 */
 	uint64_t		 writes;	/* bytes a second, lately */
+	uint64_t		 cpu_usec, busy; /* ever; a second, lately */
+	int			 suspect;	/* frozen without a proof */
+	int			 cleared;	/* was one, and is not it */
+	unsigned int		 looks;		/* of disk.c, on end: 0 to 2 */
+	unsigned int		 strikes;	/* times that it was, lately */
+	uint64_t		 struck;	/* mono ms */
 	int			 found;		/* reconcile.c */
 
 	struct boot		*boot;		/* owned; boot.c */

@@ -12,10 +12,18 @@
  * looked at and removed.
  *
  * What a box has written is told by the kernel by process, and a process's
- * own count goes to who waits for it.  A box that has its children reaped by
- * nobody hides what they wrote, but not for as long as they live.
+ * own count goes to who waits for it.  So a box can hide it, in children that
+ * nobody waits for, or in files that have no bytes: inodes count as what the
+ * file system has of bytes for each.  When most of the fall is nobody's by
+ * these counts for two looks on end, all that have used the processor are
+ * frozen as suspects.  If it goes on all the same, somebody outside of boxes
+ * writes: they are let go, and nobody is suspected for a while.  If it stops,
+ * they are tried, one at a time: it goes on, and is the one when the fall
+ * begins again.  Whoever was suspected STRIKES times stays, until there is
+ * room.
  *
- * Must never: freeze a box that does not write.
+ * Must never: leave a box frozen that neither writes nor was there, busy,
+ * each time that room was lost.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,16 +40,34 @@
 #define LOOKED_MS	3000
 #define SAMPLE_MS	1000		/* few boxes are not polled as often */
 #define STALE_MS	5000		/* a count so old says no rate */
+#define KNOWN_MS	2500		/* and one so old is not the last */
+#define LEAST_BUSY	5000		/* usec a second: may write unseen */
+#define LEAST_FALL	(256UL * 1024)	/* bytes a second: worth a suspicion */
+#define PROOF_TICKS	2		/* once may be how it was counted */
+#define OUTSIDE_TICKS	6		/* frozen, and it has not stopped */
+#define TRIAL_TICKS	5
+#define STRIKES		2
+#define STRIKES_MS	600000		/* forgotten after */
+#define OUTSIDE_MS	60000
 
 static struct {
 	uint64_t	 free, keep;	/* bytes; keep 0: not told yet */
 	uint64_t	 at;		/* mono ms of the sample */
-	uint64_t	 falls;		/* bytes a second */
+	uint64_t	 falls;		/* bytes a second: the most, lately */
+	uint64_t	 round_at, round_free; /* when all boxes were looked at */
+	uint64_t	 fall, known;	/* bytes a second since, smoothed */
 	unsigned int	 due;		/* looks that are out */
 	uint64_t	 looked;	/* mono ms: all boxes */
 	unsigned int	 fresh, waited;	/* boxes without a rate yet; ticks */
 	unsigned int	 watch;		/* ticks: look, short or not */
 	char		 tried[27];	/* was to go on last */
+	unsigned int	 strange, calm;	/* looks on end: whose fall; none */
+	unsigned int	 blind;		/* ticks at which too little was known */
+	unsigned int	 in_vain;	/* the former since some were frozen */
+	char		 suspect[27];	/* was tried last */
+	struct box	*trial;		/* owned: a suspect that goes on */
+	unsigned int	 trial_ticks;
+	uint64_t	 outside;	/* mono ms: it was nobody's; 0 */
 	struct event	 tick;
 } disk;
 
@@ -107,19 +133,36 @@ freeze_record(struct box *b)
 					    .bytesPerSecond = b->writes };
 	struct event_sandbox_thawed	 t = { .freeBytes = disk.free };
 
-	if (b->frozen) {
+	if (b->frozen && b->suspect)
+		log_warnx("box %s is frozen as a suspect: the state directory "
+		    "has %llu MiB left and loses %llu KiB a second", b->id,
+		    (unsigned long long)disk.free >> 20,
+		    (unsigned long long)disk.fall >> 10);
+	else if (b->frozen)
 		log_warnx("box %s is frozen: the state directory has %llu "
 		    "MiB left, and it writes %llu KiB a second", b->id,
 		    (unsigned long long)disk.free >> 20,
 		    (unsigned long long)b->writes >> 10);
+	else
+		log_info("box %s goes on: %s", b->id, b->suspect ?
+		    "it is tried" : "there is room again");
+	if (b->frozen) {
 		box_health(b, SUSPECT, code_name(CODE_DISK_FLOOR));
 		event_append(EVENT_SANDBOX_FROZEN, &f, "apid", b->id, "", "",
 		    "denied", code_name(CODE_DISK_FLOOR), NULL, NULL);
-	} else {
-		log_info("box %s goes on: there is room again", b->id);
+	} else
 		event_append(EVENT_SANDBOX_THAWED, &t, "apid", b->id, "", "",
 		    "ok", "", NULL, NULL);
-	}
+}
+
+/* From here on: its rates are known at the next look. */
+static void
+count_from(struct box *b, const struct msg_box_health_is *h)
+{
+	b->written = h->written;
+	b->cpu_usec = h->cpu_usec;
+	b->written_at = mono_ms();
+	b->looks += b->looks < 2;
 }
 
 static void
@@ -131,9 +174,13 @@ freeze_told(void *arg, const struct msg *m)
 	b->polled = 0;
 	if (!error && (int)m->body.box_health_is.frozen == b->frozen) {
 		freeze_record(b);
-		/* from here on: its rate is known at the next look */
-		b->written = m->body.box_health_is.written;
-		b->written_at = b->written != 0 ? mono_ms() : 0;
+		if (!b->frozen && disk.trial != b)
+			b->suspect = 0;
+		b->looks = 0;
+		if (m->body.box_health_is.written != 0)
+			count_from(b, &m->body.box_health_is);
+		else		/* not told: that is none, or an error */
+			b->written_at = 0;
 		disk.watch = WATCH_TICKS;
 	} else {
 		log_warnx("box %s: %s: %s", b->id, b->frozen ? "freeze" :
@@ -175,6 +222,15 @@ may_write(const struct box *b)
 }
 
 static void
+stop(struct box *b)
+{
+	if (b->state == BOX_READY)
+		freeze(b, 1);
+	else
+		remove_hurry(b);	/* its time is over */
+}
+
+static void
 freeze_most(void)
 {
 	struct box	*b, *most = NULL;
@@ -185,27 +241,184 @@ freeze_most(void)
 			most = b;
 	/* one that hardly matters is spared while there is time */
 	if (most != NULL && (disk.free < disk.keep ||
-	    most->writes >= disk.falls / 16)) {
-		if (most->state == BOX_READY)
-			freeze(most, 1);
-		else
-			remove_hurry(most);	/* its time is over */
+	    most->writes >= disk.falls / 16))
+		stop(most);
+}
+
+/* ---- suspects -------------------------------------------------------- */
+
+/*
+ * 1: hardly any of the fall is known to be somebody's; 0: some is; -1: too
+ * little is known.  Smoothed, since a box is not looked at in the moment in
+ * which the disk is.
+ */
+static int
+is_strange(uint64_t avail)
+{
+	const struct box	*b;
+	uint64_t		 known = 0, rate, ms = mono_ms() - disk.round_at;
+
+	rate = disk.round_at != 0 && ms > 0 && avail < disk.round_free ?
+	    per_second(disk.round_free - avail, ms) : 0;
+	disk.round_at = mono_ms();
+	disk.round_free = avail;
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
+		if (!may_write(b))
+			continue;
+		known += b->writes;
+		if ((b->looks < 2 || mono_ms() - b->written_at > KNOWN_MS) &&
+		    disk.blind++ < WAIT_TICKS)
+			return -1;
 	}
+	disk.blind = 0;
+	disk.fall = (disk.fall + rate) / 2;
+	disk.known = (disk.known + known) / 2;
+	return rate >= LEAST_FALL && disk.fall / 8 > disk.known;
+}
+
+/* All that may be the one; at first without those that were not. */
+static unsigned int
+freeze_busy(int cleared)
+{
+	uint64_t	 now = mono_ms();
+	struct box	*b;
+	unsigned int	 n = 0;
+
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
+		if (may_write(b) && !b->polled && b->cleared <= cleared &&
+		    b->busy >= LEAST_BUSY) {
+			if (now - b->struck > STRIKES_MS)
+				b->strikes = 0;
+			b->struck = now;
+			b->strikes++;
+			b->suspect = 1;
+			b->cleared = 0;
+			stop(b);
+			n++;
+		}
+	if (n != 0)
+		disk.in_vain = 0;
+	return n;
+}
+
+static struct box *
+next_suspect(const char *after)
+{
+	struct box	*b = box_next(NULL, after);
+
+	while (b != NULL && !(b->suspect && b->frozen && !b->polled &&
+	    b->state == BOX_READY && !b->condemned &&
+	    b->removing == REMOVE_NOT))
+		b = box_next(NULL, b->id);
+	return b;
+}
+
+static void
+trial_end(int guilty)
+{
+	struct box	*b = disk.trial;
+
+	disk.trial = NULL;
+	b->suspect = 0;
+	b->cleared = !guilty;
+	if (guilty && may_write(b) && b->state == BOX_READY) {
+		b->strikes = STRIKES + 1;
+		freeze(b, 1);
+	}
+	box_unref(b);
+}
+
+/* Some other box may be the one as well. */
+static int
+others_busy(void)
+{
+	const struct box	*b;
+
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
+		if (b != disk.trial && may_write(b) && !b->cleared &&
+		    (b->busy >= LEAST_BUSY || b->looks < 2))
+			return 1;
+	return 0;
+}
+
+static void
+trial_go_on(void)
+{
+	if (disk.trial->polled)
+		return;
+	if (disk.trial->frozen) {	/* it could not, or was stopped */
+		box_unref(disk.trial);
+		disk.trial = NULL;
+	} else if (disk.strange >= PROOF_TICKS && others_busy()) {
+		box_unref(disk.trial);		/* all of them again */
+		disk.trial = NULL;
+	} else if (disk.strange >= PROOF_TICKS)
+		trial_end(1);
+	else if (++disk.trial_ticks > TRIAL_TICKS)
+		trial_end(0);
+}
+
+/* The next one, by turns; all of them when it was somebody else. */
+static void
+trial_begin(void)
+{
+	struct box	*b = next_suspect(disk.suspect);
+
+	if (b == NULL) {
+		disk.suspect[0] = '\0';
+		return;
+	}
+	if (disk.in_vain > OUTSIDE_TICKS) {
+		if (disk.outside == 0)
+			log_warnx("the state directory loses %llu KiB a "
+			    "second, and no box that was busy does it",
+			    (unsigned long long)disk.fall >> 10);
+		disk.outside = mono_ms();
+	}
+	if (disk.outside == 0 && (disk.calm < PROOF_TICKS ||
+	    disk.free < room() || b->strikes > STRIKES))
+		return;
+	(void)str_copy(disk.suspect, b->id, sizeof(disk.suspect));
+	if (disk.outside == 0) {
+		disk.trial = box_ref(b);
+		disk.trial_ticks = 0;
+	}
+	freeze(b, 0);
+}
+
+/* All have been looked at. */
+static void
+suspects_seen(uint64_t avail)
+{
+	int	strange = is_strange(avail);
+
+	if (strange == -1)
+		return;
+	disk.strange = strange ? disk.strange + 1 : 0;
+	disk.calm = strange ? 0 : disk.calm + 1;
+	disk.in_vain = strange ? disk.in_vain + 1 : 0;
+	if (disk.outside != 0 && mono_ms() - disk.outside > OUTSIDE_MS)
+		disk.outside = 0;
+	if (disk.trial != NULL)
+		trial_go_on();
+	else
+		trial_begin();
 }
 
 /* ---- who writes ------------------------------------------------------ */
 
 static void
-written(struct box *b, uint64_t bytes)
+written(struct box *b, const struct msg_box_health_is *h)
 {
-	uint64_t	now = mono_ms();
+	uint64_t	ms = mono_ms() - b->written_at;
+	int		known = b->written_at != 0 && ms > 0 && ms < STALE_MS;
 
 	disk.fresh += b->written_at == 0;
-	b->writes = b->written_at != 0 && now > b->written_at &&
-	    now - b->written_at < STALE_MS && bytes > b->written ?
-	    per_second(bytes - b->written, now - b->written_at) : 0;
-	b->written = bytes;
-	b->written_at = now;
+	b->writes = known && h->written > b->written ?
+	    per_second(h->written - b->written, ms) : 0;
+	b->busy = known && h->cpu_usec > b->cpu_usec ?
+	    per_second(h->cpu_usec - b->cpu_usec, ms) : 0;
+	count_from(b, h);
 }
 
 static void
@@ -216,16 +429,23 @@ look_told(void *arg, const struct msg *m)
 	b->polled = 0;
 	if (m->row->type != MSG_ERROR) {
 		disk_seen(b, &m->body.box_health_is);
-		written(b, m->body.box_health_is.written);
+		written(b, &m->body.box_health_is);
 	} else
-		b->writes = 0;		/* busy, or gone */
+		b->writes = b->busy = 0;	/* not to be had, or gone */
 	box_unref(b);
-	if (--disk.due != 0 || !disk_short())
+	if (--disk.due != 0)
+		return;
+	if (m->row->type != MSG_ERROR)
+		suspects_seen(m->body.box_health_is.disk_free);
+	if (!disk_short())
 		return;
 	/* the one that is new here may be the one */
 	if (disk.fresh == 0 || ++disk.waited > WAIT_TICKS) {
 		disk.waited = 0;
-		freeze_most();
+		if (disk.strange < PROOF_TICKS || disk.outside != 0 ||
+		    disk.trial != NULL || (freeze_busy(0) == 0 &&
+		    freeze_busy(1) == 0))
+			freeze_most();
 	}
 }
 
@@ -238,7 +458,8 @@ look_all(void)
 	disk.fresh = 0;
 	disk.looked = mono_ms();
 	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
-		if (!may_write(b) || b->polled)
+		/* a suspect, so that there is an answer when all are some */
+		if ((!may_write(b) && !(b->frozen && b->suspect)) || b->polled)
 			continue;
 		disk.due++;
 		b->polled = 1;
@@ -277,6 +498,8 @@ thaw_one(void)
 		look_all();
 	else {
 		(void)str_copy(disk.tried, b->id, sizeof(disk.tried));
+		b->suspect = 0;
+		b->strikes = 0;
 		freeze(b, 0);
 	}
 }
@@ -290,6 +513,7 @@ disk_tick(int fd, short what, void *arg)
 	if (disk.due != 0)
 		return;			/* a slow one is still out */
 	if (disk_short() || disk.watch > 0 ||
+	    disk.trial != NULL || next_suspect("") != NULL ||
 	    mono_ms() - disk.at >= SAMPLE_MS)
 		look_all();
 	if (disk.watch > 0)

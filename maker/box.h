@@ -28,7 +28,7 @@
 #include "fds.h"
 #include "maker_ask.h"
 
-#define BOX_CGROUP1	2	/* at most: v1 trees given to the runner */
+#define BOX_CGROUP1	3	/* at most: v1 trees given to the runner */
 /* Bounding, permitted and effective set of everything in a box. */
 #define BOX_CAPS	(UINT64_C(1) << CAP_CHOWN |			\
 	UINT64_C(1) << CAP_DAC_OVERRIDE | UINT64_C(1) << CAP_FOWNER |	\

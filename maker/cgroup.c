@@ -9,8 +9,9 @@
  *
  *	<tree>/<id>			root's: freeze, kill, events
  *	<tree>/<id>/box			the limits
- *	<tree>/<id>/box/runner		pid 1 alone (v2)
- *	<tree>/<id>/box/sessions	less than the box by the reserve
+ *	<tree>/<id>/box/runner		pid 1 alone (v2; on v1 it is in `box')
+ *	<tree>/<id>/box/sessions	less than the box by the reserve; of
+ *					its processor time as much as pid 1
  *	<tree>/<id>/box/sessions/<sid>	made by the runner (v2)
  *
  * A box's uid owns on v2 `box' and `sessions' and their cgroup.procs; on v1
@@ -516,13 +517,6 @@ make_v2(const struct hier *h, const char *id, const struct box_limits *l,
 	return 0;
 }
 
-/* Whether a v1 hierarchy has limits of its own for the sessions. */
-static int
-has_sessions(const struct hier *h)
-{
-	return h != hiers && (h->mask & (1 << C_MEMORY | 1 << C_PIDS)) != 0;
-}
-
 static int
 make_v1(const struct hier *h, const char *id, const struct box_limits *l,
     uint32_t uid)
@@ -534,8 +528,6 @@ make_v1(const struct hier *h, const char *id, const struct box_limits *l,
 	if (make_dir(h, id, "") == -1 || make_dir(h, id, "box") == -1 ||
 	    knobs_set(h, h->fd, dir, BOX, l) == -1)
 		return -1;
-	if (!has_sessions(h))
-		return 0;
 	(void)snprintf(dir, sizeof(dir), "%s/box/sessions/", id);
 	if (make_dir(h, id, "box/sessions") == -1 ||
 	    knobs_set(h, h->fd, dir, SESSIONS, &s) == -1)
@@ -547,12 +539,7 @@ make_v1(const struct hier *h, const char *id, const struct box_limits *l,
 unsigned int
 cgroup_sessions(void)
 {
-	const struct hier	*h;
-	unsigned int		 n = 0;
-
-	for (h = hiers + 1; h < hiers + nhiers; h++)
-		n += (unsigned int)has_sessions(h);
-	return n;
+	return (unsigned int)nhiers - 1;
 }
 
 /*
@@ -575,7 +562,7 @@ cgroup_make(const char *id, const struct box_limits *l, uint32_t uid,
 	int			*join = ret->join;
 
 	*ret = (struct cgroup){ .box = -1, .join = { -1, -1, -1, -1 },
-	    .tree = { -1, -1, -1 } };
+	    .tree = { -1, -1, -1, -1 } };
 	if (!id_ok(id))
 		return -1;
 	if (make_v2(hiers, id, l, uid) == -1 && (errno != ENOENT ||
@@ -588,9 +575,8 @@ cgroup_make(const char *id, const struct box_limits *l, uint32_t uid,
 	if (ret->box == -1)
 		return box_fail("cgroup open box");
 	for (h = hiers + 1; h < hiers + nhiers; h++) {
-		if (make_v1(h, id, l, uid) == -1 || (has_sessions(h) &&
-		    detach(h, id, "box/sessions",
-		    &ret->tree[ret->ntree++]) == -1))
+		if (make_v1(h, id, l, uid) == -1 || detach(h, id,
+		    "box/sessions", &ret->tree[ret->ntree++]) == -1)
 			return -1;
 		*join = openat(h->fd, id_path(id, "box/cgroup.procs"),
 		    O_WRONLY | O_CLOEXEC);
@@ -661,8 +647,7 @@ cgroup_differs(const char *id, const struct box_limits *l,
 	for (h = hiers; h < hiers + nhiers; h++) {
 		p = knobs_check(h, "", PARENT, &parent, NULL);
 		b = knobs_check(h, box, BOX, l, is);
-		q = h == hiers || has_sessions(h) ?
-		    knobs_check(h, sessions, SESSIONS, &s, NULL) : NULL;
+		q = knobs_check(h, sessions, SESSIONS, &s, NULL);
 		if (bad == NULL)
 			bad = b != NULL ? b : q != NULL ? q : p;
 	}

@@ -37,18 +37,21 @@ memory_allows(void)
 	return avail >= keep ? 0 : short_of(ENOMEM, "memory", avail, keep);
 }
 
-/* Without inodes there is no space, either. */
+/* Free inodes are worth what the file system has of bytes for each. */
 int
 host_disk(uint64_t *ret_free, uint64_t *ret_keep)
 {
 	struct statvfs	fs;
-	uint64_t	total;
+	uint64_t	total, by_inode;
 
 	if (fstatvfs(box_dir(), &fs) == -1)
 		return box_fail("state directory");
 	total = (uint64_t)fs.f_blocks * fs.f_frsize;
-	*ret_free = fs.f_files != 0 && fs.f_favail < fs.f_files / 50 ? 0 :
-	    (uint64_t)fs.f_bavail * fs.f_frsize;
+	*ret_free = (uint64_t)fs.f_bavail * fs.f_frsize;
+	by_inode = fs.f_files == 0 ? total :
+	    total / fs.f_files * fs.f_favail;
+	if (*ret_free > by_inode)
+		*ret_free = by_inode;
 	*ret_keep = mk.conf.disk_floor != 0 ? mk.conf.disk_floor :
 	    total / 20 > 1024 * MIB ? total / 20 : 1024 * MIB;
 	return 0;
@@ -62,5 +65,6 @@ host_allows(void)
 	if (memory_allows() == -1 || host_disk(&avail, &keep) == -1)
 		return -1;
 	return avail >= keep ? 0 :
-	    short_of(ENOSPC, "state directory", avail, keep);
+	    short_of(ENOSPC, "state directory, or inodes for so much",
+	    avail, keep);
 }

@@ -33,15 +33,28 @@
 #define DEPTH	16
 #define MOVED	"removing"	/* in the box's directory: moved parts */
 
-static int	moved = -1;	/* its descriptor, in the child */
+static int	box = -1, moved = -1;	/* open, in the child */
 
-/* Moves a directory into MOVED under a number that is free there. */
+static int
+open_dir(int at, const char *name)
+{
+	return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+}
+
+/*
+ * Moves a directory into MOVED under a number that is free there.  That is
+ * made when it is needed: it takes an inode, of which there may be none.
+ */
 static int
 move_up(int at, const char *name)
 {
 	static unsigned int	 n;
 	char			 number[16];
 
+	if (moved == -1 && ((mkdirat(box, MOVED, 0700) == -1 &&
+	    errno != EEXIST) || (moved = open_dir(box, MOVED)) == -1))
+		return -1;
 	for (;; n++) {
 		(void)snprintf(number, sizeof(number), "%u", n);
 		if (renameat2(at, name, moved, number, RENAME_NOREPLACE) == 0)
@@ -104,30 +117,21 @@ empty(int fd, int depth, const char *but)
 	return failed;
 }
 
-static int
-open_dir(int at, const char *name)
-{
-	return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-	    O_CLOEXEC);
-}
-
 /* The child: 0 when nothing is left. */
 static int
 remove_box(int dir, const char *id)
 {
-	int	 box, upper;
+	int	 fd;
 
 	if ((box = open_dir(dir, id)) == -1)
 		return errno == ENOENT ? 0 : -1;
-	if ((mkdirat(box, MOVED, 0700) == -1 && errno != EEXIST) ||
-	    (moved = open_dir(box, MOVED)) == -1 ||
-	    empty(open_dir(dir, id), 0, "upper") == -1)
+	if (empty(open_dir(dir, id), 0, "upper") == -1)
 		return -1;
-	if ((upper = open_dir(box, "upper")) != -1 &&
-	    empty(upper, 0, NULL) == -1)
+	if ((fd = open_dir(box, "upper")) != -1 && empty(fd, 0, NULL) == -1)
 		return -1;
-	if (empty(open_dir(box, MOVED), 0, NULL) == -1 ||
-	    unlinkat(box, MOVED, AT_REMOVEDIR) == -1)
+	/* also of a removal before this one */
+	if ((fd = open_dir(box, MOVED)) != -1 && (empty(fd, 0, NULL) == -1 ||
+	    unlinkat(box, MOVED, AT_REMOVEDIR) == -1))
 		return -1;
 	if (unlinkat(box, "upper", AT_REMOVEDIR) == -1 && errno != ENOENT)
 		return -1;

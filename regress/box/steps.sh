@@ -260,7 +260,6 @@ exec	apid		epoll_wait	2
 exec	stored		pwrite64
 exec	stored		fdatasync	2
 exec	stored		sendmsg
-exec	netd		sendmsg
 exec	privd		epoll_wait
 kill	apid		sendmsg
 kill	apid		epoll_wait	2

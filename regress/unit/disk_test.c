@@ -18,7 +18,10 @@ struct apid	env;
 
 static uint64_t		now;	/* mono_ms() */
 static struct box	boxes[NBOX];
-static uint64_t		wrote[NBOX];
+static uint64_t		wrote[NBOX], used[NBOX];
+static uint64_t		hidden[NBOX];	/* bytes a second that none tells */
+static int		lazy;		/* who writes is not busy */
+static uint64_t		outside;	/* the same, of no box */
 static uint64_t		avail;
 static int		stubborn;	/* bits of boxes: neither way */
 static char		record[64];	/* "A-" frozen, "A+" goes on */
@@ -160,11 +163,18 @@ answer(void)
 		memset(&m, 0, sizeof(m));
 		m.row = &is;
 		m.body.box_health_is.written = wrote[l.box];
+		m.body.box_health_is.cpu_usec = used[l.box];
 		m.body.box_health_is.frozen = (uint64_t)kernel[l.box];
 		m.body.box_health_is.disk_free = avail;
 		m.body.box_health_is.disk_keep = 512 * MIB;
 		l.cb(l.arg, &m);
 	}
+}
+
+static void
+lose(uint64_t n)
+{
+	avail -= n < avail ? n : avail;
 }
 
 /* A second in which each that may writes so many bytes. */
@@ -178,8 +188,11 @@ second(uint64_t a, uint64_t b, uint64_t c)
 	for (i = 0; i < NBOX; i++)
 		if (!kernel[i]) {
 			wrote[i] += n[i];
-			avail -= n[i] < avail ? n[i] : avail;
+			used[i] += !lazy && n[i] + hidden[i] != 0 ? 50000 :
+			    10;
+			lose(n[i] + hidden[i]);
 		}
+	lose(outside);
 	disk_tick(-1, 0, NULL);
 	answer();
 }
@@ -201,9 +214,12 @@ setup(void)
 		boxes[i].listed = 1;
 		(void)event_assign(&boxes[i].retry, env.base, -1, 0, disk_tick,
 		    NULL);
-		wrote[i] = MIB;
+		wrote[i] = used[i] = MIB;
+		hidden[i] = 0;
 		kernel[i] = 0;
 	}
+	outside = 0;
+	lazy = 0;
 	stubborn = 0;
 	hurried = attached = closed = 0;
 	memset(record, 0, sizeof(record));
@@ -274,6 +290,7 @@ START_TEST(hardly)
 {
 	int	i;
 
+	lazy = 1;
 	for (i = 0; i < 4; i++) {
 		avail -= 300 * MIB;
 		second(0, MIB, 0);
@@ -393,6 +410,94 @@ START_TEST(stays)
 }
 END_TEST
 
+/* ---- what nobody tells ----------------------------------------------------- */
+
+static void
+seconds(int n)
+{
+	while (n-- > 0)
+		second(0, MIB / 10, 0);
+}
+
+/* A hides it, B writes a little, C does nothing. */
+START_TEST(hides)
+{
+	hidden[0] = 200 * MIB;
+	seconds(60);
+	ck_assert_int_eq(boxes[0].frozen, 1);
+	ck_assert_int_eq(boxes[1].frozen, 0);
+	ck_assert_ptr_null(strchr(record, 'C'));
+	ck_assert_uint_ge(avail, 512 * MIB);
+	ck_assert_uint_eq(boxes[0].refs + boxes[1].refs + boxes[2].refs, 0);
+	/* with room it goes on, and is found again */
+	memset(record, 0, sizeof(record));
+	hidden[0] = 0;
+	avail = 2000 * MIB;
+	seconds(20);
+	ck_assert_int_eq(boxes[0].frozen, 0);
+	hidden[0] = 200 * MIB;
+	seconds(40);
+	ck_assert_int_eq(boxes[0].frozen, 1);
+	ck_assert_int_eq(boxes[1].frozen, 0);
+	ck_assert_uint_ge(avail, 512 * MIB);
+}
+END_TEST
+
+/* It is quiet while it is tried, and not otherwise. */
+START_TEST(sly)
+{
+	int	i, was = 0, quiet = 0;
+
+	for (i = 0; i < 400; i++) {
+		if (was && !kernel[0])
+			quiet = 9;
+		was = kernel[0];
+		hidden[0] = quiet > 0 ? 0 : 100 * MIB;
+		quiet -= quiet > 0;
+		second(0, MIB / 10, 0);
+		memset(record, 0, sizeof(record));
+	}
+	ck_assert_int_eq(boxes[0].frozen, 1);
+	ck_assert_uint_ge(avail, 300 * MIB);
+}
+END_TEST
+
+/* C begins while B is tried: B is not the one. */
+START_TEST(framed)
+{
+	int	i;
+
+	hidden[0] = 100 * MIB;
+	for (i = 0; i < 60 && !(disk.trial == &boxes[1] && !kernel[1]); i++)
+		seconds(1);
+	ck_assert_ptr_eq(disk.trial, &boxes[1]);
+	hidden[2] = 50 * MIB;
+	seconds(60);
+	ck_assert_int_eq(boxes[0].frozen, 1);
+	ck_assert_int_eq(boxes[1].frozen, 0);
+	ck_assert_int_eq(boxes[2].frozen, 1);
+}
+END_TEST
+
+/* Nobody's: busy boxes stand still for a moment, and no more. */
+START_TEST(somebody_else)
+{
+	int	i, still = 0;
+
+	avail = 1024 * MIB;
+	outside = 30 * MIB;
+	for (i = 0; i < 60; i++) {
+		second(0, 10000, 0);
+		still += kernel[1];
+		memset(record, 0, sizeof(record));
+	}
+	ck_assert_int_eq(boxes[1].frozen, 0);
+	ck_assert_int_eq(boxes[2].frozen, 0);
+	ck_assert_int_gt(still, 0);
+	ck_assert_int_lt(still, 12);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -412,6 +517,10 @@ main(void)
 	tcase_add_test(t, goes_on);
 	tcase_add_test(t, turns);
 	tcase_add_test(t, stays);
+	tcase_add_test(t, hides);
+	tcase_add_test(t, sly);
+	tcase_add_test(t, framed);
+	tcase_add_test(t, somebody_else);
 	suite_add_tcase(s, t);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_NORMAL);
