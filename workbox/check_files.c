@@ -356,6 +356,13 @@ stat_disk(const char *path, struct statvfs *ret)
 	return fd == -1 ? -1 : fstatvfs(fd, ret);
 }
 
+/* Below this creates are refused; some file systems count none (0). */
+static int
+inodes_short(const struct statvfs *st)
+{
+	return st->f_files != 0 && st->f_favail < st->f_files / 50;
+}
+
 void
 check_disk(const struct conf *c, struct finding *f)
 {
@@ -372,6 +379,14 @@ check_disk(const struct conf *c, struct finding *f)
 			return;
 		}
 		slash[slash == path] = '\0';	/* at last "/" */
+	}
+	if (inodes_short(&st)) {
+		finding_set(f, V_FAIL, "remove files or sandboxes, or make "
+		    "the file system with more inodes", "%" PRIu64 " of %"
+		    PRIu64 " inodes free at %s; creates are refused below %"
+		    PRIu64, (uint64_t)st.f_favail, (uint64_t)st.f_files, path,
+		    (uint64_t)st.f_files / 50);
+		return;
 	}
 	left = (uint64_t)st.f_bavail * st.f_frsize;
 	floor = state_floor(c, &st);

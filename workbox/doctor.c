@@ -38,7 +38,7 @@ const struct cmd cmd_doctor = {
 	.run = doctor_main
 };
 
-enum { C_FATAL = 1 << 0, C_TRY = 1 << 1 };
+enum { C_FATAL = 1 << 0, C_TRY = 1 << 1, C_TELL = 1 << 2 };
 
 static const struct check {
 	const char	*name;
@@ -313,6 +313,8 @@ doctor_serve(const struct args *a, const struct conf *c, const char *only)
 		    (only != NULL && strcmp(checks[i].name, only) != 0))
 			continue;
 		run(&checks[i], c, &f);
+		if (f.verdict == V_WARN && (checks[i].flags & C_TELL))
+			note("warning: %s: %s", checks[i].name, f.detail);
 		if (f.verdict != V_FAIL)
 			continue;
 		rc = fail("%s: %s", checks[i].name, f.detail);

@@ -211,7 +211,7 @@ int	doctor_serve(const struct args *, const struct conf *,
 /*
  * Runs fn in a child with /dev/null as its input, for what would change the
  * caller.  fn's -1 fails with the step and errno that probe_step() was told
- * (0: the step says it all).
+ * (0: the step says it all); its 1, that it could not try, warns so.
  */
 int	probe_child(int (*fn)(const struct conf *), const struct conf *,
 	    struct finding *, const char *cure);

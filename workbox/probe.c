@@ -31,6 +31,8 @@
 
 /* ---- in a child -------------------------------------------------------- */
 
+#define UNTRIED	2		/* exit status: fn could not do it */
+
 static struct outcome {
 	char	step[64];
 	int	err;
@@ -59,7 +61,14 @@ child(int (*fn)(const struct conf *), const struct conf *c, pid_t parent)
 
 	probe_mortal(parent);
 	(void)dup2(null, STDIN_FILENO);
-	_exit(fn(c) == 0 ? 0 : 1);
+	switch (fn(c)) {
+	case 0:
+		_exit(0);
+	case 1:
+		_exit(UNTRIED);
+	default:
+		_exit(1);
+	}
 }
 
 int
@@ -84,7 +93,8 @@ probe_child(int (*fn)(const struct conf *), const struct conf *c,
 		finding_set(f, V_FAIL, cure, "the try was ended by signal %d",
 		    WTERMSIG(status));
 	else if (status != 0)
-		finding_set(f, V_FAIL, cure, "%s%s%s", outcome->step,
+		finding_set(f, WEXITSTATUS(status) == UNTRIED ? V_WARN :
+		    V_FAIL, cure, "%s%s%s", outcome->step,
 		    outcome->err != 0 ? ": " : "",
 		    outcome->err != 0 ? strerror(outcome->err) : "");
 	(void)munmap(outcome, sizeof *outcome);

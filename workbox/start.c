@@ -308,8 +308,18 @@ listen_unix(struct server_conf *s, gid_t gid)
 		return rc;
 	(void)umask(0177);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd == -1 || bind(fd, (struct sockaddr *)&un, sizeof un) == -1 ||
-	    chown(un.sun_path, 0, gid) == -1 ||
+	if (fd == -1)
+		return fail_errno("socket");
+	if (bind(fd, (struct sockaddr *)&un, sizeof un) == -1) {
+		/* where TCP is there, sandboxes can be removed by it */
+		if ((errno != ENOSPC && errno != EDQUOT) ||
+		    s->nlisteners == 0)
+			return fail_errno("listen on %s", un.sun_path);
+		note("warning: no socket %s: %s", un.sun_path,
+		    strerror(errno));
+		return 0;
+	}
+	if (chown(un.sun_path, 0, gid) == -1 ||
 	    chmod(un.sun_path, 0660) == -1 || listen(fd, BACKLOG) == -1)
 		return fail_errno("listen on %s", un.sun_path);
 	return add_listener(s, steal_fd(&fd), 1, un.sun_path);

@@ -75,4 +75,26 @@ like "creates are refused" "$(wb create --network none 2>&1)" 'disk-floor'
 ok "  the others go on" wb exec -n idle -- true
 rm "$WB_STATE/ballast"
 ok "  and with room a sandbox is made" wb create --name last --network none
+# no block is free, then no inode: the server starts, so that boxes can go
+starts_full() {		# what
+	box_stop
+	eat >"$work/eaten" 2>&1
+	: >"$work/serve.log"
+	box_serve
+	await back && pass "no free $1: the server starts" || fail "no free $1: no start" "$(tail -n 3 "$work/serve.log")"
+	like "  and says what it could not try" "$(cat "$work/serve.log")" "^workbox serve: warning: overlay: not tried: the file system of $WB_STATE is full: .*No space left on device\$"
+	like "  as doctor does" "$("$WB_BIN" doctor --config "$work/workbox.conf" 2>&1)" '^warning overlay: not tried: '
+}
+eat() { dd if=/dev/zero of="$WB_STATE/ballast" bs=1M; dd if=/dev/zero of="$WB_STATE/ballast2" bs=4k; }
+starts_full block
+ok "  and removes a box" wb rm last
+rm "$WB_STATE/ballast" "$WB_STATE/ballast2"
+ok "  and with room makes one" wb create --name again --network none
+eat() { mkdir "$WB_STATE/many" && seq -f "$WB_STATE/many/%.0f" 200000 | xargs touch; }
+starts_full inode
+like "  which counts them" "$("$WB_BIN" doctor --config "$work/workbox.conf" 2>&1)" '^failed *disk: [0-9]+ of [0-9]+ inodes free at .*; creates are refused below '
+like "  creates are refused" "$(wb create --network none 2>&1)" 'disk-floor'
+ok "  and removes a box" wb rm again
+rm -r "$WB_STATE/many"
+ok "  and with inodes makes one" wb create --name more --network none
 box_done

@@ -377,6 +377,11 @@ fault overlay "a file system that is not idmapped" failed 'idmapped mount: Inval
 fault overlay "a container's own layer" failed 'idmapped mount: Invalid argument => .*' \
     "$(mounted "mount -t tmpfs none $work/ram && mkdir $work/ram/u $work/ram/w $work/ram/m && mount -t overlay -o lowerdir=$WB_STATE,upperdir=$work/ram/u,workdir=$work/ram/w none $work/ram/m" "$WB_BIN" doctor --config "$conf" --state "$work/ram/m")"
 refuses overlay 'idmapped mount: Invalid argument' unshare -m --propagation private sh -c 'mount -t ramfs none "$1" && mkdir "$1/s"; s=$1/s; shift; exec "$@" --state "$s" --socket none' sh "$work/ram" "$WB_BIN" serve --config "$conf"
+no_inodes="mount -t tmpfs -o nr_inodes=100 none $work/ram && i=0"'; while (: >'"$work/ram"'/$i) 2>/dev/null; do i=$((i + 1)); done'
+out=$(mounted "$no_inodes" "$WB_BIN" doctor --config "$conf" --state "$work/ram/state")
+like "overlay: no inodes are no proof against it" "$(printf '%s\n\n' "$out" | line overlay)" "^warning overlay: not tried: the file system of $work/ram is full: .*No space left on device => free space and inodes .*"
+fault disk "no inodes" failed "0 of 100 inodes free at $work/ram; creates are refused below 2 => remove files or sandboxes, or make the file system with more inodes" "$out"
+like "overlay: serve warns, and goes on to what it finds next" "$(mounted "$no_inodes" "$WB_BIN" serve --config "$conf" --socket none --state "$work/ram/state")" "^workbox serve: warning: overlay: not tried: the file system of $work/ram is full: "
 fault filesystem "and of the running system" warning "$work/ram is on ramfs, which lives in memory: .* => .*" \
     "$(mounted "mount -t ramfs none $work/ram" "$WB_BIN" doctor --config "$conf" --state "$work/ram/state")"
 v2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
