@@ -405,6 +405,30 @@ refuses users 'there is no user _workbox-apid' unshare -m --propagation private 
 cp /etc/passwd "$work/passwd"
 echo "frank:x:$WB_UIDS:100::/:/bin/sh" >>"$work/passwd"
 refuses uid-ranges "the user database gives $WB_UIDS-$WB_UIDS to frank; net-uid-base .*" unshare -m --propagation private sh -c 'mount --bind "$1" /etc/passwd; shift; exec "$@"' sh "$work/passwd" "$WB_BIN" serve --config "$conf"
+# a process of another has them, or is in the cgroup
+setpriv --reuid $((WB_UIDS + 65536 + 7)) --regid 65534 --clear-groups sleep 600 &
+stranger=$!
+alien() { [ "$(ps -o comm= -p $stranger)" = sleep ]; }
+await alien || fail "no process with a uid of sandboxes"
+fault uid-ranges "a process has one" failed "process $stranger in cgroup /.* has uid $((WB_UIDS + 65543)); uid-base stands for $((WB_UIDS + 65536))-$((WB_UIDS + 16777215)) => set uid-base to uids that no other server has, or end process $stranger" "$(doctor)"
+refuses uid-ranges "process $stranger in cgroup /.* has uid $((WB_UIDS + 65543)); uid-base .*" "$WB_BIN" serve --config "$conf"
+kill $stranger
+wait $stranger 2>/dev/null
+sleep 600 &
+stranger=$!
+g=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)/$WB_CGROUP
+other=01JAAAAAAAAAAAAAAAAAAAAAAA
+mkdir -p "$g/$other/box"
+echo $stranger >"$g/$other/box/cgroup.procs"
+lies="process $stranger lies in cgroup /.*$WB_CGROUP/$other/box, and $WB_STATE has no such sandbox"
+fault uid-ranges "a sandbox of another state directory is in the cgroup" failed "$lies => set cgroup to a name that no other server has, or end process $stranger" "$(doctor)"
+refuses uid-ranges "$lies" "$WB_BIN" serve --config "$conf"
+mkdir -p "$WB_STATE/sandboxes/$other"
+like "uid-ranges: not one of ours" "$(doctor | line uid-ranges)" '^ok '
+rmdir "$WB_STATE/sandboxes/$other" "$WB_STATE/sandboxes"
+kill $stranger
+wait $stranger 2>/dev/null
+rmdir "$g/$other/box" "$g/$other" "$g"
 chmod 666 "$conf"
 refuses config "$conf: expected a file that only root can write" "$WB_BIN" serve --config "$conf"
 chmod 644 "$conf"
@@ -412,7 +436,7 @@ mkdir -m 777 "$work/open"
 cp -r "$WB_STATE/runtime" "$work/open/runtime"
 refuses state "$work/open: expected a directory that only root can write" "$WB_BIN" serve --config "$conf" --state "$work/open" --socket none
 is "and nothing was made there" "$(ls -A "$work/open")" runtime
-(cat "$conf"; echo 'max-boxes = 4096') >"$work/many.conf"
+sed 's/^max-boxes = .*/max-boxes = 4096/' "$conf" >"$work/many.conf"
 few() { prlimit --nofile=4096:4096 setpriv --bounding-set -sys_resource --inh-caps -sys_resource timeout -k 5 60 "$@" </dev/null 2>&1; }
 fault descriptors "too few" failed 'the hard limit is 4096, max-boxes needs 24832 => raise the hard limit .* or lower max-boxes' "$(few "$WB_BIN" doctor --config "$work/many.conf")"
 refuses descriptors 'the hard limit is 4096, .*' prlimit --nofile=4096:4096 setpriv --bounding-set -sys_resource --inh-caps -sys_resource "$WB_BIN" serve --config "$work/many.conf"
@@ -432,7 +456,7 @@ inside() {	# shell-commands program args...
 	rm "$work/up" "$work/go"
 	return $r
 }
-fault namespaces "no user namespace" failed 'user namespace: No space left on device => sysctl -w user.max_user_namespaces=2004' \
+fault namespaces "no user namespace" failed 'user namespace: No space left on device => sysctl -w user.max_user_namespaces=514' \
     "$(inside 'echo 0 >/proc/sys/user/max_user_namespaces' "$WB_BIN" doctor --config "$conf")"
 fault namespaces "no network namespace" failed 'network namespace: No space left on device => a kernel with this kind of namespace; sysctl -a -r user.max_ .*' \
     "$(inside 'echo 0 >/proc/sys/user/max_net_namespaces' "$WB_BIN" doctor --config "$conf")"
@@ -440,7 +464,7 @@ out=$(inside 'echo 0 >/proc/sys/user/max_user_namespaces' "$WB_BIN" serve --conf
 is "namespaces: serve refuses" "$?" 125
 refused="$refused namespaces "
 like "namespaces: by name" "$out" '^workbox serve: namespaces: user namespace: No space left on device$'
-like "namespaces: and with the cure" "$out" '^workbox serve: cure: sysctl -w user.max_user_namespaces=2004$'
+like "namespaces: and with the cure" "$out" '^workbox serve: cure: sysctl -w user.max_user_namespaces=514$'
 out=$(inside : "$WB_BIN" doctor --config "$conf")
 fault overlay "the host's file system in a container" failed 'idmapped mount: Operation not permitted => .*mounted by the host \(not by a container\).*' "$out"
 fault machine "of the running system" warning 'container \(.*\): .* => .*' "$out"

@@ -16,8 +16,21 @@ WB_BIN=$WB_PREFIX/bin/workbox
 work=${WB_WORK:-$(mktemp -d /tmp/wb-regress.XXXXXX)}
 WB_STATE=$work/state
 WB_CGROUP=wb-regress-$$
-# uids for 255 boxes and a netd, not those of another script that runs now
-WB_UIDS=$((1342111744 + $$ % 32 * 16777216))
+# uids for 255 boxes and a netd, of this script alone: a lock goes with whoever
+# holds it; nor those of a box that somebody left
+take_uids() {
+	mkdir -p /run/wb-regress
+	for i in $(seq 0 31); do
+		i=$((($$ + i) % 32))
+		WB_UIDS=$((1342111744 + i * 16777216))
+		exec 9>"/run/wb-regress/$i"
+		flock -n 9 || continue
+		ps -eo ruid= | awk -v u=$WB_UIDS '$1 >= u && $1 < u + 16777216 { exit 1 }' && return
+	done
+	echo "skip: all ranges of uids in /run/wb-regress are in use"
+	exit 77
+}
+take_uids
 serve_pid= watch_pid=
 passed=0 failed=0 skipped=0
 # nobody's client file but the test's
@@ -59,6 +72,7 @@ box_conf() {
 		# uids of its own, and no mind for how full a test machine's disk is
 		echo "net-uid-base = $WB_UIDS"
 		echo "uid-base = $((WB_UIDS + 65536))"
+		echo "max-boxes = 255"
 		echo "disk-floor = ${WB_FLOOR:-67108864}"
 		[ -z "${WB_CONF-}" ] || printf '%s\n' "$WB_CONF"
 		[ -z "${WB_CONF_MORE-}" ] || printf '%s\n' "$WB_CONF_MORE"
