@@ -27,9 +27,12 @@
  * connection is freed only when the outermost function that uses it leaves
  * (http_conn_leave).  Nothing may touch a request after it made a callback.
  *
- * When the table is full the connection that waits longest is shed: of those
- * without a request, or else an answer or a stream that nobody reads.  Nobody
- * without a key can hold another one: bodies are read after authorize.
+ * When the table is full a connection is shed for each new one: an answer to
+ * somebody without a key that does not go out at once; else who waits longest
+ * without a request; else an answer or a stream that nobody reads.  Nobody
+ * without a key can hold another one: bodies are read after authorize, and
+ * what was pipelined behind a public answer is then not looked at.  Requests
+ * that may last have not all of the places, so that some are left for others.
  */
 
 #include <sys/uio.h>
@@ -60,7 +63,8 @@
 #define STREAM_STALL_MS	30000		/* a stream that may be shed */
 #define PAUSE_MS	100		/* without accepting */
 #define MIN_MOVED	1024		/* bytes of progress per timer */
-#define ACCEPT_BURST	16
+#define ACCEPT_PART	16		/* of the table, in one turn */
+#define CROWD_PART	4		/* of the table: it fills */
 #define IN_FIRST	2048
 #define UNSENT_MAX	(256 * 1024)	/* bytes a TCP socket holds back */
 
@@ -341,12 +345,19 @@ conn_on_write(evutil_socket_t fd, short what, void *arg)
 	http_conn_leave(c);
 }
 
+int
+http_conn_crowds(const struct http_conn *c)
+{
+	return !c->known && c->server->nconns >=
+	    c->server->conf.max_conns / CROWD_PART;
+}
+
 void
 http_conn_answered(struct http_conn *c, int close)
 {
 	/* What is left of a body that was not read is no next message. */
 	c->close |= close || c->parse.close || c->server->stopping ||
-	    (c->phase != HTTP_BUSY && (c->parse.body == HTTP_B_CHUNKED ||
+	    http_conn_crowds(c) || (c->phase != HTTP_BUSY && (c->parse.body == HTTP_B_CHUNKED ||
 	    c->parse.length > 0));
 	c->req = NULL;
 	conn_phase(c, HTTP_FLUSH);
@@ -565,6 +576,7 @@ conn_new(struct http_server *s, int fd, enum http_listener kind,
 	c->fd = fd;
 	c->kind = kind;
 	c->addr = *addr;
+	c->known = kind == HTTP_UNIX;	/* the socket's mode let it in */
 	if (kind == HTTP_UNIX) {
 		c->peer_uid = (unsigned int)-1;
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0)
@@ -606,6 +618,9 @@ spare(struct http_server *s)
 	uint64_t			 now = mono_ms();
 	size_t				 i;
 
+	TAILQ_FOREACH(c, &s->conns[HTTP_FLUSH], entry)
+		if (c->stalled_ms != 0 && !c->known)
+			return c;
 	for (i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
 		c = TAILQ_FIRST(&s->conns[phases[i]]);
 		if (c != NULL && (best == NULL || c->turn < best->turn))
@@ -627,9 +642,14 @@ static int
 shed(struct http_server *s)
 {
 	struct http_conn	*c = spare(s);
+	struct linger		 reset = { 1, 0 };
 
 	if (c == NULL || c->busy > 0)
 		return 0;
+	/* else the kernel would keep what nobody reads */
+	if (c->stalled_ms != 0)
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset,
+		    sizeof(reset));
 	http_conn_enter(c);
 	http_conn_kill(c);
 	http_conn_leave(c);
@@ -643,10 +663,12 @@ on_accept(evutil_socket_t lfd, short what, void *arg)
 	struct http_server	*s = a->server;
 	struct sockaddr_storage	 addr;
 	socklen_t		 len;
-	int			 fd, i;
+	unsigned int		 i, most = s->conf.max_conns / ACCEPT_PART + 1;
+	int			 fd;
 
 	(void)what;
-	for (i = 0; i < ACCEPT_BURST; i++) {
+	/* few: those who came before shall be heard before they are shed */
+	for (i = 0; i < most; i++) {
 		if (s->nconns >= s->conf.max_conns && spare(s) == NULL) {
 			accept_pause(s);
 			return;

@@ -21,6 +21,7 @@
 #include "xmalloc.h"
 
 #define BODY_FIRST	4096
+#define SHORT_PART	16		/* of the places, for short requests */
 #define NAME_TOLD	80		/* bytes of a member's name */
 
 /* ---- who ------------------------------------------------------------------------- */
@@ -685,6 +686,39 @@ check_key(struct http_req *r)
 
 /* ---- all before the body ------------------------------------------------------------------------ */
 
+/* Whether it may go on for as long as a command does, or its reader likes. */
+static int
+may_last(const struct http_req *r)
+{
+	const struct route_answer	*a;
+
+	for (a = r->route->answer; a->status != 0; a++)
+		if (a->kind == RA_LINES)
+			return 1;
+	return r->parse.method == HTTP_M_GET &&
+	    http_query_u64(r, "wait", 0) != 0;
+}
+
+/* Some places are always left for requests that are answered at once. */
+static int
+check_lasting(struct http_req *r)
+{
+	struct http_server	*s = r->server;
+	unsigned int		 most = s->conf.max_conns -
+				    s->conf.max_conns / SHORT_PART;
+
+	if (!may_last(r))
+		return 0;
+	if (s->nlasting >= most) {
+		http_fail(r, CODE_TOO_MANY, NULL, "Expected at most %u "
+		    "commands, streams and waits at one time.", most);
+		return -1;
+	}
+	r->lasting = 1;
+	s->nlasting++;
+	return 0;
+}
+
 int
 http_check_head(struct http_req *r)
 {
@@ -696,11 +730,13 @@ http_check_head(struct http_req *r)
 	}
 	if (check_host(r) == -1 || check_route(r) == -1)
 		return -1;
-	if (r->route->scope != SCOPE_PUBLIC &&
-	    conf->authorize(r, conf->arg) == -1)
-		return -1;
+	if (r->route->scope != SCOPE_PUBLIC) {
+		if (conf->authorize(r, conf->arg) == -1)
+			return -1;
+		r->conn->known = 1;
+	}
 	if (check_key(r) == -1 || check_length(r) == -1 ||
-	    check_query(r) == -1)
+	    check_query(r) == -1 || check_lasting(r) == -1)
 		return -1;
 	return 0;
 }

@@ -51,6 +51,7 @@ struct http_conn {
 	int			 close;		/* after out is sent */
 	int			 dead;		/* to be freed when left */
 	int			 told;		/* of stopping */
+	int			 known;		/* showed a key, or UNIX */
 	unsigned int		 busy;		/* nested entries */
 	struct http_req		*req;		/* owned until BUSY */
 };
@@ -63,6 +64,7 @@ struct http_server {
 	struct http_conns	 conns[HTTP_NPHASES];
 	uint64_t		 turn;		/* counts changes of phase */
 	unsigned int		 nconns, nreqs;
+	unsigned int		 nlasting;	/* of nreqs */
 	size_t			 bodies;	/* bytes of all bodies */
 	struct http_accept	*accepts;	/* owned list */
 	struct event		*ev_resume;	/* owned */
@@ -98,6 +100,7 @@ struct http_req {
 	json_t			*json;		/* owned */
 	char			*headers;	/* owned: added ones */
 	int			 handled;	/* the handler has it */
+	int			 lasting;	/* is counted so */
 	int			 streaming, chunked;
 	int			 mute;		/* HEAD: no body */
 	struct event		*ev_gone;	/* owned */
@@ -130,6 +133,8 @@ void	http_conn_put(struct http_conn *, struct iovec *, size_t n);
 void	http_conn_answered(struct http_conn *, int close);
 /* Cut now; the request, if any, is told. */
 void	http_conn_kill(struct http_conn *);
+/* Nobody that is known, while the table fills: one answer, no more. */
+int	http_conn_crowds(const struct http_conn *);
 void	http_conn_continue(struct http_conn *);	/* 100 */
 
 /* http_req.c */

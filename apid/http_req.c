@@ -72,6 +72,7 @@ http_req_free(struct http_req *r)
 		event_free(r->ev_gone);
 	r->server->bodies -= r->body_cap;
 	r->server->nreqs--;
+	r->server->nlasting -= (unsigned int)r->lasting;
 	explicit_bzero(r->head, r->parse.head_len);	/* the key */
 	free(r->head);
 	free(r->body);
@@ -447,7 +448,7 @@ will_close(const struct http_req *r)
 	const struct http_conn	*c = r->conn;
 
 	return r->parse.close || c->server->stopping || c->eof || c->close ||
-	    (c->phase != HTTP_BUSY && (r->parse.body == HTTP_B_CHUNKED ||
+	    http_conn_crowds(c) || (c->phase != HTTP_BUSY && (r->parse.body == HTTP_B_CHUNKED ||
 	    r->parse.length > 0));
 }
 

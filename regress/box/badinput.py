@@ -10,6 +10,7 @@ import glob
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import sys
@@ -824,6 +825,48 @@ def _(w):
     for n in (1, 100, 9223372036854775807):
         yield post("%s/%s/stdin?offset=%d" % (SESS, w.open, n), b"x")
         yield post("%s/%s/stdin?offset=%d&eof=1" % (SESS, w.open, n), b"")
+
+
+def hold(n, r):
+    """n requests of this kind that are being answered."""
+    held = [connect() for _ in range(n)]
+    for s in held:
+        s.sendall(r.data)
+    for s in held:
+        s.recv(65536)
+    return held
+
+
+@case("a 65th reader of a session's output")
+def _(w):
+    r = get("%s/%s/output?follow=1" % (SESS, w.open))
+    held = hold(64, r)
+    yield r
+    yield get("%s/%s/output" % (SESS, w.open))
+    for s in held:
+        s.close()
+    until("a place among the readers", lambda: get(
+        "%s/%s/output" % (SESS, w.open)).send().status == 200)
+
+
+@case("a 961st request that may last")
+def _(w):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    r = get("/v1/events?follow=1&after=9223372036854775807")
+    held = hold(960, r)
+    yield r
+    yield run()
+    yield run(EXEC + "?stream=1")
+    yield get("%s/%s?wait=1" % (SESS, w.open))
+    yield get("%s/%s/output" % (SESS, w.open))
+    for path in ("/healthz", SB, "%s/%s" % (SESS, w.open)):
+        check("the others have a place: " + path,
+              get(path).send().status == 200)
+    for s in held:
+        s.close()
+    until("a place again", lambda: get(
+        "%s/%s?wait=1" % (SESS, w.ended)).send().status == 200)
 
 
 @case("a repeat of a command in a sandbox that is no more")

@@ -554,13 +554,19 @@ def test_many():
           got[0] == 200 and got[2]["conns"] <= 50, got)
     # streams that are read are not shed; all places are theirs
     live = []
-    for i in range(49):
+    for i in range(47):
         c = s.connect()
         c.sendall(request("GET", "/v1/events", KEY))
         if not c.recv(100).startswith(b"HTTP/1.1 200"):
             break
         live.append(c)
-    check("streams take the places of those that hold", len(live) == 49)
+    check("streams take the places of those that hold", len(live) == 47)
+    for path in ("/v1/events", "/v1/sandboxes/a/sessions/b?wait=1"):
+        got = s.get(path, KEY)
+        check("but not all: " + path, got and got[0] == 429 and
+              got[2]["code"] == "too-many" and "47" in got[2]["detail"], got)
+    got = s.get("/v1/sandboxes/a/sessions/b", KEY)
+    check("what does not last has a place", got and got[0] == 200, got)
     check("one place is left", s.get("/healthz")[0] == 200)
     for c in live + held:
         c.close()
@@ -577,6 +583,37 @@ def test_many():
     got = s.get("/healthz")
     check("20 that read nothing, 20 places: others are served", got and
           got[0] == 200, got)
+    for c in held:
+        c.close()
+    end(s)
+    # many more than there are places: none of them waits for a stall
+    s = Server("-m", "20", tcp=True)
+    held = []
+    for i in range(200):
+        c = socket.socket()
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        c.connect(("127.0.0.1", s.port))
+        try:
+            c.sendall(80 * request("GET", "/v1/openapi.json"))
+        except OSError:
+            pass        # it was shed already
+        held.append(c)
+    t = time.monotonic()
+    got = s.get("/v1/version", KEY)
+    t = time.monotonic() - t
+    check("200 that read nothing, 20 places: one with a key is served",
+          got and got[0] == 200 and t < 2, got, t)
+    for c in held:
+        c.close()
+    # who is known pipelines on, who is not is answered once
+    held = [s.connect() for i in range(20)]
+    got = s.talk(request("GET", "/v1/version", KEY) * 3 +
+                 request("GET", "/v1/version", KEY, close=True))
+    check("a full table: with a key four in a pipeline",
+          [a[0] for a in answers(got)] == [200] * 4, got)
+    got = answers(s.talk(request("GET", "/healthz") * 4))
+    check("a full table: without a key one, and it is said", len(got) == 1 and
+          got[0][1].get("connection") == "close", got)
     for c in held:
         c.close()
     end(s)
