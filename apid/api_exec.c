@@ -213,9 +213,12 @@ exec_gone(struct http_req *r, enum http_gone why, void *arg)
 		e->why = why;
 		return;
 	}
-	exec_break(e, CODE_STOPPING, why == HTTP_GONE_STOPPING ?
-	    "The server stops; the command goes on." :
-	    "The connection was closed; the command goes on.");
+	if (why == HTTP_GONE_STOPPING)
+		exec_break(e, CODE_STOPPING,
+		    "The server stops; the command goes on.");
+	else
+		exec_break(e, CODE_CLIENT_GONE,
+		    "The client closed its side; the command goes on.");
 }
 
 /* ---- output ------------------------------------------------------- */
@@ -581,12 +584,14 @@ tail_gone(struct http_req *r, enum http_gone why, void *arg)
 {
 	struct tail	*t = arg;
 
-	(void)why;
 	if (t->begun)
 		http_abort(r);
-	else
+	else if (why == HTTP_GONE_STOPPING)
 		api_fail_session(r, CODE_STOPPING, t->session,
-		    "The output was not told.");
+		    "The server stops; the output was not told.");
+	else
+		api_fail_session(r, CODE_CLIENT_GONE, t->session,
+		    "The client closed its side; the output was not told.");
 	tail_free(t);
 }
 

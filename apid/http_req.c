@@ -383,6 +383,7 @@ phrase(int status)
 		{ 422, "Unprocessable Content" },
 		{ 429, "Too Many Requests" },
 		{ 431, "Request Header Fields Too Large" },
+		{ 499, "Client Closed Request" },
 		{ 500, "Internal Server Error" }, { 501, "Not Implemented" },
 		{ 503, "Service Unavailable" },
 		{ 505, "HTTP Version Not Supported" },

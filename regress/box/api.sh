@@ -159,18 +159,32 @@ member sessionId "$bg"
 # one that closes its half counts as gone, and hears that the command goes on, first or behind others
 half() { /usr/bin/python3 -c '
 import os, socket, sys
-body = sys.argv[2].encode()
-s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 20)
-s.sendall(b"POST /v1/sandboxes/once/exec HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nAuthorization: Bearer %s\r\n"
-    b"Idempotency-Key: half\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-    % (sys.argv[1].encode(), os.environb[b"WB_TOKEN"], len(body)) + body)
+port, head, body = [a.encode() for a in sys.argv[1:4]]
+if body:
+    head += b"\r\nContent-Type: application/json\r\nContent-Length: %d" % len(body)
+s = socket.create_connection(("127.0.0.1", int(port)), 20)
+s.sendall(b"%s\r\nHost: 127.0.0.1:%s\r\nAuthorization: Bearer %s\r\n\r\n%s"
+    % (head, port, os.environb[b"WB_TOKEN"], body))
 s.shutdown(socket.SHUT_WR)
-print(s.makefile("rb").readline().decode().split()[1])' "$WB_PORT" "$1"; }
+sys.stdout.buffer.write(s.makefile("rb").read())' "$WB_PORT" "$@"; }
+keyed=$(printf 'POST /v1/sandboxes/once/exec HTTP/1.1\r\nIdempotency-Key: half')
 halves='{"argv":["sh","-c","echo x >>/tmp/half; sleep 1"]}'
-half "$halves" >"$work/half.1" & first=$!
-half "$halves" >"$work/half.2" & again=$!
+half "$keyed" "$halves" >"$work/half.1" & first=$!
+half "$keyed" "$halves" >"$work/half.2" & again=$!
 wait $first $again
-is "half-closed requests with a key are answered" "$(cat "$work/half.1" "$work/half.2" | tr '\n' ' ')" "503 503 "
+is "half-closed requests with a key are answered" "$(sed -n 's/^HTTP.1.1 \([0-9]*\) .*/\1/p' "$work/half.1" "$work/half.2" | tr '\n' ' ')" "499 499 "
+# nothing in the answer says that it may be sent again
+went() {	# name request-line [body]
+	out=$(half "$2" "${3-}")
+	like "$1: 499 client-gone" "$out" '"code":"client-gone"'
+	like "  names the command, which goes on" "$out" '"sessionId":"[0-9A-Z]{26}"'
+	is "  and invites no repeat" "$(printf '%s\n' "$out" | grep -ci -e '^retry-after' -e stopping)" 0
+}
+went "half-closed exec" 'POST /v1/sandboxes/once/exec HTTP/1.1' '{"argv":["sleep","1"]}'
+went "half-closed exec as a stream" 'POST /v1/sandboxes/once/exec?stream=1 HTTP/1.1' '{"argv":["sleep","1"]}'
+"$WB_BIN" sandbox run once --name silent -- sh -c 'sleep 20' >/dev/null
+out=$(half 'GET /v1/sandboxes/once/sessions/silent/output?follow=1 HTTP/1.1' '')
+is "half-closed follow: no 503" "$(printf '%s\n' "$out" | grep -ci -e '^HTTP/1.1 503' -e '^retry-after')" 0
 is "  it ran once" "$("$WB_BIN" sandbox exec once -- cat /tmp/half)" x
 idem half "  and is there for who asks again" 200 POST /v1/sandboxes/once/exec "$halves"
 idem "$(printf %0256d 0)" "a key that is too long" 400 POST /v1/sandboxes '{"network":"none"}'
