@@ -266,8 +266,9 @@ session_end(struct session *s)
 	s->ending = 1;
 	if (s->ended_ms == 0)
 		s->ended_ms = now_ms();
-	session_put(s, SESSION_ENDED, 1, "runner", "", NULL, session_end_put,
-	    session_ref(s));
+	/* what nobody told us is our own conclusion */
+	session_put(s, SESSION_ENDED, 1, strcmp(s->reason, "lost") == 0 ?
+	    "apid" : "runner", "", NULL, session_end_put, session_ref(s));
 }
 
 static void

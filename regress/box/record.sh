@@ -71,5 +71,18 @@ done
 ok "remove" wb rm rec
 export_to "$work/c"
 is "the way out" "$(sed -n 's/.*"to":"\([A-Z]*\)".*/\1/p' "$work/c" | sed -n '4,$p' | tr '\n' ' ' | sed 's/DRAINING DELETING.*/gone/')" "gone"
+# how an end reads that is no exit code: a signal, no start, nobody's word
+ok "another" wb create --name end --network none
+ended() { "$WB_BIN" events export >"$work/c"; grep -F '"type":"session.ended"' "$work/c" | sed -n "s/.*\(\"actor\":\"[a-z]*\"\).*\"outcome\":\(\"[a-z]*\",\"reason\":[^,]*,\"data\":{.*}\),\"prev\".*/\1 \2/p" | tail -n 1; }
+wb exec end -- sh -c 'kill -9 $$' >/dev/null 2>&1
+is "the end by a signal" "$(ended)" '"actor":"runner" "ok","reason":null,"data":{"exitCode":137,"signal":9,"leftBehind":0}'
+wb exec end -- nothing-here >/dev/null 2>&1
+is "a command that did not start" "$(ended)" '"actor":"runner" "failed","reason":"command-not-found","data":{"exitCode":127,"signal":0,"leftBehind":0}'
+wb run end -- sleep 1000 >/dev/null
+kill -KILL $(find /sys/fs/cgroup -path "*/$WB_CGROUP/*/box/runner/cgroup.procs" -exec cat {} + | sort -u | while read -r p; do grep -qs "$(wb inspect end | sed -n 's/.*"id": *"\([^"]*\)".*/\1/p' | head -n 1)" "/proc/$p/cgroup" && echo "$p"; done)
+lost() { ended | grep -Fq '"reason":"lost"'; }
+await lost
+is "a session whose sandbox was killed" "$(ended)" '"actor":"apid" "failed","reason":"lost","data":{"exitCode":0,"signal":0,"leftBehind":0}'
+ok "it goes" wb rm end
 ! command -v python3 >/dev/null || ok "the chain over three kills" sh -c "'$verify' <'$work/c'"
 box_done
