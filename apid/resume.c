@@ -20,10 +20,11 @@
 
 /*
  * Sessions of wb recorded a second; each KiB of arguments counts as one more,
- * since the record keeps them for ever, on the host's disk.
+ * since the record keeps them for ever, on the host's disk.  Nobody who works
+ * uses up the burst; a box that tries for a day gets 200 MB.
  */
 #define ANNOUNCE_BURST	200
-#define ANNOUNCE_RATE	20
+#define ANNOUNCE_RATE	2
 #define ANNOUNCE_BYTES	(1024UL * 1024)	/* of their argv, kept per box */
 #define CLOCK_SLACK_MS	60000		/* an id of the box's may lie ahead */
 #define RUNNER_PAGES	16		/* of RUNNER_SESSIONS, at most */
