@@ -61,7 +61,6 @@ mkdir -p "$state"
 "$wb" rootfs list --state "$state" 2>/dev/null | grep -q '^minimal' ||
 	step "$wb" rootfs build minimal --state "$state"
 step "$wb" runtime install --state "$state"
-step "$wb" doctor --state "$state" --cgroup "$cgroup"
 
 port=$(free_port 8790)
 cat >"$work/workbox.conf" <<END
@@ -73,6 +72,7 @@ net-uid-base = $uids
 uid-base = $((uids + 65536))
 max-boxes = 60
 END
+step "$wb" doctor --config "$work/workbox.conf"
 WORKBOX_TOKEN=$(new_token)
 WORKBOX_SERVER=http://127.0.0.1:$port
 XDG_CONFIG_HOME=$work		# nobody's client file
