@@ -610,6 +610,11 @@ fail_json(struct http_req *r, const json_error_t *e)
 		http_fail(r, CODE_BAD_REQUEST, NULL, "Line %d, column %d: "
 		    "text holds no \\u0000 here.", e->line, e->column);
 		break;
+	case json_error_numeric_overflow:
+		http_fail(r, CODE_BAD_REQUEST, NULL, "Line %d, column %d: "
+		    "this number is too large: expected at most "
+		    "9223372036854775807.", e->line, e->column);
+		break;
 	default:
 		http_fail(r, CODE_BAD_REQUEST, NULL, "The body is not JSON: "
 		    "line %d, column %d: %s.", e->line, e->column, e->text);

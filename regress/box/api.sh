@@ -189,6 +189,12 @@ is "  it ran once" "$("$WB_BIN" sandbox exec once -- cat /tmp/half)" x
 idem half "  and is there for who asks again" 200 POST /v1/sandboxes/once/exec "$halves"
 idem "$(printf %0256d 0)" "a key that is too long" 400 POST /v1/sandboxes '{"network":"none"}'
 member field Idempotency-Key
+for n in "" "$(printf %064d 0)"; do
+	want "a name of ${#n} characters" 400 POST /v1/sandboxes "{\"network\":\"none\",\"name\":\"$n\"}"
+	member detail "Expected: 1 to 63 characters."
+done
+want "a number that is too large" 400 POST /v1/sandboxes '{"network":"none","limits":{"pids":9223372036854775808}}'
+member detail "Line 1, column 54: this number is too large: expected at most 9223372036854775807."
 want "an empty key" 400 POST /v1/sandboxes '{"network":"none"}' -H 'Idempotency-Key;'
 for i in $(seq 1000); do
 	printf 'url = "%s/v1/sandboxes"\nrequest = POST\ndata = {"name":"many","network":"none"}\nheader = "Idempotency-Key: many"\nheader = "Authorization: Bearer %s"\nheader = "Content-Type: application/json"\noutput = %s/many.%s\nwrite-out = "%%{http_code}\\n"\n%s\n' \
