@@ -90,6 +90,7 @@ wb_refused(const struct msg_error *e)
 		return EXIT_MISSING;
 	case CODE_COMMAND_NOT_EXECUTABLE:
 	case CODE_BAD_CWD:
+	case CODE_USER_UNKNOWN:
 		return EXIT_CANNOT;
 	default:
 		return EXIT_WB;
@@ -120,6 +121,12 @@ wb_call(struct chan *c, unsigned int type, const void *body,
 	return wb_fail("runner: %s was not asked for", ret->row->name);
 }
 
+static int
+is_help(const char *s)
+{
+	return strcmp(s, "--help") == 0 || strcmp(s, "-h") == 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -131,8 +138,10 @@ main(int argc, char **argv)
 	}
 	for (i = 0; commands[i] != NULL; i++)
 		if (strcmp(argv[1], commands[i]->name) == 0)
-			return commands[i]->run(argc - 1, argv + 1);
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+			return argc > 2 && is_help(argv[2]) ?
+			    wb_help(commands[i]) :
+			    commands[i]->run(argc - 1, argv + 1);
+	if (is_help(argv[1]))
 		return cmd_help.run(0, NULL);
 	return wb_fail("%s: no such command; try `wb help'", argv[1]);
 }

@@ -41,6 +41,8 @@ int	wb_fail(const char *, ...) __attribute__((format(printf, 1, 2)));
 /* What is wrong with the arguments, and how it is used; returns EXIT_WB. */
 int	wb_usage(const struct command *, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));
+/* How it is used (NULL: each of them), on stdout; the exit code. */
+int	wb_help(const struct command *);
 /*
  * One more option of the command's, as getopt_long(3), which says nothing; -1
  * at the end, '?' after it has been said what is wrong.
