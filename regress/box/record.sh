@@ -44,6 +44,11 @@ if command -v python3 >/dev/null; then
 	no "a changed line is seen" 1 sh -c "'$verify' <'$work/b'"
 	sed 3d "$work/a" >"$work/b"
 	no "a missing line is seen" 1 sh -c "'$verify' <'$work/b'"
+	for l in nonsense '"text"' '{"seq":4}' "$(printf '\377')"; do
+		{ head -n 3 "$work/a"; echo "$l"; } >"$work/b"
+		no "a line that is no record is seen: $l" 1 sh -c "'$verify' <'$work/b'"
+		like "  in one line" "$(printf '%s\n' "$out" | tr '\n' '~')" '^record 4: [a-zA-Z ]+~$'
+	done
 	awk 'NR == 2 { held = $0; next } { print } NR == 3 { print held }' "$work/a" >"$work/b"
 	no "lines in another order are seen" 1 sh -c "'$verify' <'$work/b'"
 else

@@ -16,11 +16,15 @@ prev, seq, time = "0" * 64, 0, ""
 for raw in sys.stdin.buffer:
     seq += 1
     line = raw.removesuffix(b"\n")
-    record = json.loads(line)
+    try:
+        record = json.loads(line)
+    except ValueError:
+        sys.exit(f"record {seq}: no JSON")
+    if not isinstance(record, dict) or list(record) != KEYS:
+        sys.exit(f"record {seq}: keys")
     for what, good in [("newline", raw.endswith(b"\n")),
-                       ("keys", list(record) == KEYS),
                        ("seq", record["seq"] == seq),
-                       ("time", record["time"] >= time),
+                       ("time", str(record["time"]) >= time),
                        ("prev", record["prev"] == prev)]:
         if not good:
             sys.exit(f"record {seq}: {what}")
