@@ -457,7 +457,8 @@ entries(struct room *r)
 	if (rc != ARCHIVE_EOF)
 		return refuse(r, NULL, "cannot be read: %s", why(r->tar));
 	if (r->rep->entries == 0)
-		return refuse(r, NULL, "there is nothing in it");
+		return refuse(r, NULL, "there is nothing in it: no archive, "
+		    "or an empty one");
 	return check_end(r);
 }
 

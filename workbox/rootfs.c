@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,6 +29,8 @@
 #include "rootfs.h"
 #include "ulid.h"
 #include "xmalloc.h"
+
+#define SLOW_S	2		/* before a removal is told of */
 
 static int	build_main(const struct args *);
 static int	list_main(const struct args *);
@@ -324,6 +327,34 @@ finish(const struct making *m, const char *name, json_t *origin)
 	return 0;
 }
 
+static void
+on_slow(int sig)
+{
+	static const char	text[] = "workbox rootfs: removing what was "
+	    "unpacked; SIGKILL leaves it to the next such command\n";
+	int			e = errno;
+
+	(void)sig;
+	(void)!write(STDERR_FILENO, text, sizeof text - 1);
+	errno = e;
+}
+
+/* Some file systems remove a few hundred directories a second. */
+static int
+remove_build(const struct making *m)
+{
+	struct sigaction	sa = { .sa_handler = on_slow,
+	    .sa_flags = SA_RESTART }, old;
+	int			rc;
+
+	(void)sigaction(SIGALRM, &sa, &old);	/* cannot fail */
+	(void)alarm(SLOW_S);
+	rc = tree_remove(m->dir, m->tmp);
+	(void)alarm(0);
+	(void)sigaction(SIGALRM, &old, NULL);	/* cannot fail */
+	return rc;
+}
+
 int
 rootfs_end(const struct conf *c, const char *name, struct making *m,
     json_t *origin, int rc)
@@ -333,7 +364,7 @@ rootfs_end(const struct conf *c, const char *name, struct making *m,
 		end_turn(m->dir);	/* removing a tree takes long */
 	}
 	json_decref(origin);
-	if (m->build != -1 && tree_remove(m->dir, m->tmp) == -1)
+	if (m->build != -1 && remove_build(m) == -1)
 		(void)fail_errno("remove %s/rootfs/%s", c->state_dir, m->tmp);
 	else if (rc > EXIT_SIGNAL)
 		note("interrupted, nothing is left");

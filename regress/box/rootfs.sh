@@ -362,6 +362,18 @@ no "half a file" 125 rootfs import x "$work/cut.tar"
 like "is told" "$out" 'cut.tar: "random" cannot be read: '
 is "and leaves nothing" "$(have)" 'default minimal '
 
+if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
+	timeout -k 5 60 strace -qq -o /dev/null -e trace=unlinkat -e inject=unlinkat:delay_enter=3000000:when=1 "$WB_BIN" rootfs import x "$work/cut.tar" --config "$work/workbox.conf" >"$work/slow.log" 2>&1 </dev/null
+	is "a removal that takes long: the code" $? 125
+	like "is told, once" "$(grep -c 'removing what was unpacked' "$work/slow.log")" '^1$'
+	is "and leaves nothing" "$(have)" 'default minimal '
+else
+	skip "a removal that takes long: no strace"
+fi
+head -c 1000000 /dev/zero >"$work/zeros"
+no "what is no archive" 125 rootfs import x "$work/zeros"
+like "is told so" "$out" 'there is nothing in it: no archive, or an empty one'
+
 # ---- a Debian that waits for its mirror
 cat >"$work/mute.py" <<'E'
 import socket

@@ -127,7 +127,7 @@ END_TEST
 START_TEST(empty)
 {
 	tar_end();
-	refused("there is nothing in it");
+	refused("there is nothing in it: no archive, or an empty one");
 }
 END_TEST
 
