@@ -253,9 +253,15 @@ check_operands(struct args *a)
 	}
 	if (a->noperand < cmd->min ||
 	    (cmd->max >= 0 && a->noperand > cmd->max)) {
-		(void)fail("expected %s%s; try --help",
-		    cmd->max == 0 ? "no operands" : cmd->operands,
-		    a->noperand < cmd->min ? "" : " and nothing more");
+		if (a->noperand < cmd->min)
+			(void)fail("expected %s; try --help", cmd->operands);
+		else if (cmd->max == 0)
+			(void)fail("\"%s\": expected options alone; try "
+			    "--help", a->operand[0]);
+		else
+			(void)fail("\"%s\": expected %s and nothing more; "
+			    "try --help", a->operand[cmd->max],
+			    cmd->operands);
 		return -1;
 	}
 	if (check_refs(a) == -1)

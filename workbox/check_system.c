@@ -333,7 +333,7 @@ in_container(char *ret, size_t size)
 	podman = look_open("/run/.containerenv", O_PATH);
 	if (look_line("/run/systemd/container", ret, size) <= 0)
 		(void)str_copy(ret, docker != -1 ? "docker" : podman != -1 ?
-		    "podman" : "of a kind that it does not tell", size);
+		    "podman" : "of unknown kind", size);
 	return 1;
 }
 
@@ -348,7 +348,7 @@ in_machine(char *ret, size_t size)
 	    strstr(cpu, " hypervisor") == NULL)
 		return 0;
 	if (look_line("/sys/class/dmi/id/sys_vendor", ret, size) <= 0)
-		(void)str_copy(ret, "of a kind that it does not tell", size);
+		(void)str_copy(ret, "of unknown kind", size);
 	return 1;
 }
 
@@ -370,9 +370,9 @@ check_machine(const struct conf *c, struct finding *f)
 		    "--privileged --cgroupns=host)", "container (%s): all "
 		    "sandboxes share its limits and end with it", text);
 	else if (in_machine(text, sizeof text))
-		finding_set(f, V_OK, "", "virtual machine (%s): sandboxes "
-		    "need no nested one; time that its host takes makes "
-		    "them slow", text);
+		finding_set(f, V_OK, "", "a virtual machine (%s), which is "
+		    "enough; sandboxes slow down when its own host is busy",
+		    text);
 	else
 		finding_set(f, V_OK, "", "no virtual machine, no container");
 }

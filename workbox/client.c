@@ -548,7 +548,8 @@ problem_exit(const char *code)
 	if (strcmp(code, "command-not-found") == 0)
 		return EXIT_MISSING;
 	if (strcmp(code, "command-not-executable") == 0 ||
-	    strcmp(code, "bad-cwd") == 0)
+	    strcmp(code, "bad-cwd") == 0 ||
+	    strcmp(code, "user-unknown") == 0)
 		return EXIT_CANNOT;
 	return EXIT_OURS;
 }

@@ -208,7 +208,7 @@ static const struct kind {
 static void
 put_kind(const struct at *at, const char *spec, size_t len)
 {
-	char	word[64];
+	char	word[64], *one, *rest;
 	size_t	i;
 
 	if (len >= sizeof word)
@@ -216,9 +216,11 @@ put_kind(const struct at *at, const char *spec, size_t len)
 	memcpy(word, spec, len);
 	word[len] = '\0';
 	put_choices(at, word);
-	for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (strcmp(kinds[i].name, word) == 0)
-			kinds[i].put(at);
+	for (one = strtok_r(word, "|", &rest); one != NULL;
+	    one = strtok_r(NULL, "|", &rest))
+		for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+			if (strcmp(kinds[i].name, one) == 0)
+				kinds[i].put(at);
 }
 
 /* ---- places ------------------------------------------------------------ */

@@ -32,7 +32,7 @@ const struct cmd cmd_doctor = {
 	.name = "doctor",
 	.operands = "",
 	.doc = "Check this host; exits with 1 when a check failed, with 2 when "
-	    "none could run",
+	    "none could run, with 125 for a wrong command line",
 	.opts = doctor_opts,
 	.flags = CMD_STATE | CMD_FORMAT,
 	.run = doctor_main
