@@ -8,7 +8,7 @@
 PY=/usr/bin/python3
 [ -x $PY ] || { echo "skip: $PY is not there"; exit 77; }
 WB_DIRECT=1	# clients by the hundred
-WB_UIDS=1610612736	# of no other test: see the end
+WB_UIDS=268369920	# of no other test: see the end
 WB_CONF_MORE='restart-limit = 1000'
 seed=${WB_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 box_state
