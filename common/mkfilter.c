@@ -2,7 +2,7 @@
  * mkfilter: the system-call filters, as C source.
  *
  *	mkfilter [--arch NAME] box | privd | apid | stored | netd | netd_maker |
- *	    room
+ *	    uplinkd | room
  *
  * Runs where this is built and is not installed, so that nothing installed
  * links libseccomp.  NAME is the architecture of what will run, as
@@ -20,6 +20,7 @@
  */
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,8 +29,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/if_tun.h>
 #include <linux/nsfs.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -97,6 +100,10 @@ static const struct row	netd_maker_calls[] = {
 #include "common/calls.def"
 #include "netd/maker_calls.def"
 };
+static const struct row	uplinkd_calls[] = {
+#include "common/calls.def"
+#include "uplinkd/calls.def"
+};
 static const struct row	room_calls[] = {
 #include "common/calls.def"
 #include "workbox/calls.def"
@@ -117,6 +124,7 @@ static const struct program {
 	PROGRAM("stored", stored_calls, SCMP_ACT_KILL_PROCESS),
 	PROGRAM("netd", netd_calls, SCMP_ACT_KILL_PROCESS),
 	PROGRAM("netd_maker", netd_maker_calls, SCMP_ACT_KILL_PROCESS),
+	PROGRAM("uplinkd", uplinkd_calls, SCMP_ACT_KILL_PROCESS),
 	PROGRAM("room", room_calls, SCMP_ACT_KILL_PROCESS),
 };
 

@@ -19,7 +19,8 @@ enum actor {
 	A_HOOKD = 1 << 5,
 	A_RUNNER = 1 << 6,
 	A_WB = 1 << 7,
-	A_ALL = (1 << 8) - 1
+	A_UPLINKD = 1 << 8,
+	A_ALL = (1 << 9) - 1
 };
 
 /* States of a channel, kept by its owner in struct chan. */

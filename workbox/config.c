@@ -103,6 +103,15 @@ cgroup_ok(const char *s)
 	}
 }
 
+static int
+address_ok(const char *s)
+{
+	struct in6_addr	a;	/* room for either */
+
+	return inet_pton(AF_INET, s, &a) == 1 ||
+	    inet_pton(AF_INET6, s, &a) == 1;
+}
+
 /* What a string must be beyond its charset, or NULL when it is. */
 static const char *
 str_expects(const char *name, const char *s)
@@ -120,6 +129,9 @@ str_expects(const char *name, const char *s)
 	if (strcmp(name, "netfilter") == 0 || strcmp(name, "landlock") == 0)
 		return one_of(s, "required", "none") ? NULL :
 		    "required or none";
+	if (strcmp(name, "egress-dns") == 0)
+		return strcmp(s, "host") == 0 || address_ok(s) ? NULL :
+		    "host, or the address of a resolver";
 	if (strcmp(name, "socket") == 0 && strcmp(s, "none") == 0)
 		return NULL;
 	return *s == '/' ? NULL : "an absolute path";

@@ -1,0 +1,658 @@
+/*
+ * uplinkd_rig.c: see uplinkd_rig.h.
+ */
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <mntent.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "uplinkd_rig.h"
+#include "xmalloc.h"
+
+#ifndef WB_LIBEXECDIR
+#define WB_LIBEXECDIR	"/nowhere"
+#endif
+
+static struct { char point[256]; int v2; char what[32]; } tree[8];
+static size_t	ntree;
+static char	base[64];		/* of our cgroups */
+
+/* Also outside of a test, where Check's own has nobody to tell. */
+static void
+must(int ok, const char *what)
+{
+	if (ok)
+		return;
+	perror(what);
+	abort();
+}
+
+/* ---- cgroups ------------------------------------------------------------ */
+
+static void
+tree_find(void)
+{
+	FILE		*fp = setmntent("/proc/self/mounts", "re");
+	struct mntent	*m;
+	int		 v2, memory, pids;
+
+	must(fp != NULL, "/proc/self/mounts");
+	for (ntree = 0; (m = getmntent(fp)) != NULL && ntree < 8;) {
+		v2 = strcmp(m->mnt_type, "cgroup2") == 0;
+		memory = hasmntopt(m, "memory") != NULL;
+		pids = hasmntopt(m, "pids") != NULL;
+		if (!v2 && (strcmp(m->mnt_type, "cgroup") != 0 ||
+		    (!memory && !pids)))
+			continue;
+		(void)str_copy(tree[ntree].point, m->mnt_dir, 256);
+		(void)str_copy(tree[ntree].what, memory ? "memory" : "pids",
+		    32);
+		tree[ntree++].v2 = v2;
+	}
+	endmntent(fp);
+}
+
+/* The same for all children of the program, which sweeps behind them. */
+static void
+base_name(void)
+{
+	static pid_t	self;
+
+	if (self == 0)
+		self = getpid();
+	snprintf(base, sizeof(base), "wb-uplinkd-test.%d", (int)self);
+}
+
+static const char *
+in_tree(size_t i, const char *name)
+{
+	static char	path[512];
+
+	if (snprintf(path, sizeof(path), "%s/%s%s", tree[i].point, base,
+	    name) >= (int)sizeof(path))
+		abort();
+	return path;
+}
+
+static void
+put(const char *path, const char *text)
+{
+	auto_close int	fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	must(fd != -1 && write(fd, text, strlen(text)) ==
+	    (ssize_t)strlen(text), path);
+}
+
+/* As the maker makes them, but for the limits of the parent. */
+static void
+tree_make(void)
+{
+	static const char *const	own[] = { "/uplinks",
+	    "/uplinks/cgroup.procs", "/uplinks/cgroup.subtree_control" };
+	size_t				i, j;
+	char				up[512];
+
+	tree_find();
+	ck_assert_uint_gt(ntree, 0);
+	base_name();
+	for (i = 0; i < ntree; i++) {
+		ck_assert_msg(mkdir(in_tree(i, ""), 0755) == 0, "%s: %s",
+		    in_tree(i, ""), strerror(errno));
+		ck_assert_int_eq(mkdir(in_tree(i, "/uplinks"), 0755), 0);
+		if (tree[i].v2 && ntree == 1) {
+			(void)snprintf(up, sizeof(up),
+			    "%.255s/cgroup.subtree_control", tree[i].point);
+			put(up, "+memory +pids");
+			put(in_tree(i, "/cgroup.subtree_control"),
+			    "+memory +pids");
+		}
+		for (j = 0; j < sizeof(own) / sizeof(own[0]); j++)
+			ck_assert(chown(in_tree(i, own[j]), RIG_UID,
+			    RIG_UID) == 0 || (j == 2 && !tree[i].v2));
+		ck_assert_int_eq(mkdir(in_tree(i, "/uplinks/daemon"), 0755),
+		    0);
+	}
+}
+
+/* A parent is only empty when its children's processes were reaped. */
+static void
+tree_remove(void)
+{
+	size_t	i;
+	int	n;
+
+	for (i = 0; i < ntree; i++)
+		for (n = 0; n < 200; n++) {
+			(void)rmdir(in_tree(i, "/uplinks/daemon"));
+			(void)rmdir(in_tree(i, "/uplinks"));
+			if (rmdir(in_tree(i, "")) == 0 || errno == ENOENT)
+				break;
+			(void)poll(NULL, 0, 10);
+		}
+	for (i = 0; i < ntree; i++)
+		must(access(in_tree(i, ""), F_OK) == -1, in_tree(i, ""));
+}
+
+static const char *
+in_k(size_t i, unsigned int k, const char *file)
+{
+	char	name[64];
+
+	snprintf(name, sizeof(name), "/uplinks/%u%s%s", k,
+	    *file != '\0' ? "/" : "", file);
+	return in_tree(i, name);
+}
+
+static size_t
+v2_at(void)
+{
+	size_t	i;
+
+	for (i = 0; i < ntree && !tree[i].v2; i++)
+		;
+	must(i < ntree, "cgroup v2");
+	return i;
+}
+
+static const char *
+first_line(const char *path)
+{
+	static char	buf[4096];
+	auto_close int	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t		n = fd == -1 ? -1 : read(fd, buf, sizeof(buf) - 1);
+
+	buf[n > 0 ? n : 0] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	return buf;
+}
+
+pid_t
+rig_slirp(unsigned int k)
+{
+	return (pid_t)strtol(first_line(in_k(v2_at(), k, "cgroup.procs")),
+	    NULL, 10);
+}
+
+int
+rig_cgroup(unsigned int k)
+{
+	size_t	i;
+	int	yes = 0;
+
+	for (i = 0; i < ntree; i++)
+		yes |= access(in_k(i, k, ""), F_OK) == 0;
+	return yes;
+}
+
+const char *
+rig_limit(const char *controller, unsigned int k, const char *v2,
+    const char *v1)
+{
+	size_t	i;
+
+	for (i = 0; i < ntree; i++)
+		if (!tree[i].v2 && strcmp(tree[i].what, controller) == 0)
+			return first_line(in_k(i, k, v1));
+	return first_line(in_k(v2_at(), k, v2));
+}
+
+void
+rig_sweep(void)
+{
+	char		path[512];
+	unsigned int	k;
+	size_t		i;
+	int		n;
+
+	tree_find();
+	base_name();
+	(void)str_copy(path, in_tree(v2_at(), "/uplinks/cgroup.kill"),
+	    sizeof(path));
+	if (access(path, F_OK) == 0)
+		put(path, "1");
+	for (k = 1; k < 1000; k++)
+		for (n = 0; rig_cgroup(k) && n < 200; n++) {
+			for (i = 0; i < ntree; i++)
+				(void)rmdir(in_k(i, k, ""));
+			(void)poll(NULL, 0, 10);
+		}
+	tree_remove();
+}
+
+/* ---- all but the process ------------------------------------------------- */
+
+static void
+conf_default(struct conf *c)
+{
+	memset(c, 0, sizeof(*c));
+#define C_STR(w, f, max, cs, d, doc)	(void)str_copy(c->f, d, (max) + 1);
+#define C_U64(w, f, lo, hi, d, doc)	c->f = d;
+#define C_BOOL(w, f, d, doc)		c->f = d;
+#define X_U64(f, lo, hi)		c->f = lo;
+#include "conf.def"
+	(void)str_copy(c->log_level, "debug", sizeof(c->log_level));
+	/* behind the host of egress_lab, where 53 answers with an echo */
+	(void)str_copy(c->egress_dns, "203.0.113.50", sizeof(c->egress_dns));
+}
+
+static void
+devices(void)
+{
+	static const struct { const char *path; unsigned int maj, min; }
+	nodes[] = { { "/tmp/null", 1, 3 }, { "/tmp/urandom", 1, 9 },
+	    { "/tmp/tun", 10, 200 } };
+	size_t		i;
+
+	for (i = 0; i < 3; i++)
+		ck_assert_int_eq(mknod(nodes[i].path, S_IFCHR | 0666,
+		    makedev(nodes[i].maj, nodes[i].min)), 0);
+}
+
+static int
+userns_new(void)
+{
+	char	map[96], path[64], c;
+	int	fd, p[2];
+	pid_t	pid;
+
+	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
+	pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL,
+	    NULL, NULL);
+	if (pid == 0) {
+		close(p[1]);
+		(void)!read(p[0], &c, 1);	/* until it is not needed */
+		_exit(0);
+	}
+	ck_assert_int_ne(pid, -1);
+	snprintf(map, sizeof(map), "0 %u 1\n1 %u 65535\n", RIG_UID,
+	    RIG_NETBASE);
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	put(path, map);
+	snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
+	put(path, map);
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	ck_assert_int_ne(fd = open(path, O_RDONLY | O_CLOEXEC), -1);
+	close(p[0]);
+	close(p[1]);
+	waitpid(pid, NULL, 0);
+	return fd;
+}
+
+static void
+show_log(const struct rig *r)
+{
+	char	cmd[96];
+
+	snprintf(cmd, sizeof(cmd), "cat %s >&2", r->log);
+	(void)!system(cmd);
+}
+
+void
+rig_make(struct rig *r)
+{
+	int	fd;
+
+	rig_sweep();
+	memset(r, 0, sizeof(*r));
+	conf_default(&r->conf);
+	r->privd.fd = r->netd.fd = -1;
+	/* the build tree may lie below /tmp */
+	r->exe = open(WB_TOP_BUILDDIR "/uplinkd/uplinkd", O_RDONLY |
+	    O_CLOEXEC);
+	ck_assert_int_ne(r->exe, -1);
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL),
+	    0);
+	ck_assert_int_eq(mount("test", "/tmp", "tmpfs", 0, "mode=1777"), 0);
+	umask(0);
+	devices();
+	umask(022);
+	lab_make(&r->lab);
+	r->u1 = userns_new();
+	tree_make();
+	snprintf(r->log, sizeof(r->log), "/tmp/uplinkd-test.XXXXXX");
+	ck_assert_int_ne(fd = mkstemp(r->log), -1);
+	close(fd);
+}
+
+void
+rig_free(struct rig *r)
+{
+	if (r->pid != 0)
+		rig_kill(r);
+	rig_sweep();
+	lab_free(&r->lab);
+	close(r->u1);
+	if (getenv("UPLINKD_LOG") != NULL)
+		show_log(r);
+}
+
+/* ---- the process --------------------------------------------------------- */
+
+static void	run(struct rig *, int, int, int) __attribute__((noreturn));
+
+static void
+run(struct rig *r, int privd, int netd, int conf)
+{
+	char		 arg0[] = WB_TOP_BUILDDIR "/uplinkd/uplinkd";
+	char		*argv[] = { arg0, NULL }, *envp[] = { NULL };
+	int		 exe = r->exe, log, null;
+	size_t		 i;
+
+	if ((log = open(r->log, O_WRONLY | O_APPEND)) == -1 ||
+	    (null = open("/dev/null", O_RDWR)) == -1)
+		_exit(90);
+	for (i = 0; i < ntree; i++)
+		put(in_tree(i, "/uplinks/daemon/cgroup.procs"), "0");
+	if (setns(r->lab.netns[LAB_HOST], CLONE_NEWNET) == -1)
+		_exit(91);
+	if (setgroups(0, NULL) == -1 || setns(r->u1, CLONE_NEWUSER) == -1 ||
+	    setresgid(0, 0, 0) == -1 || setresuid(0, 0, 0) == -1)
+		_exit(92);
+	exe = fcntl(exe, F_DUPFD_CLOEXEC, 40);
+	privd = fcntl(privd, F_DUPFD, 40);
+	netd = fcntl(netd, F_DUPFD, 40);
+	conf = fcntl(conf, F_DUPFD, 40);
+	log = fcntl(log, F_DUPFD, 40);
+	if (dup2(null, 0) == -1 || dup2(null, 1) == -1 ||
+	    dup2(log, 2) == -1 || dup2(privd, 3) == -1 ||
+	    dup2(conf, 4) == -1 || dup2(netd, 5) == -1 ||
+	    dup3(exe, 6, O_CLOEXEC) == -1)
+		_exit(93);
+	(void)syscall(SYS_close_range, 7, ~0U, 0);
+	/* by descriptor: the build tree may lie where others cannot go */
+	fexecve(6, argv, envp);
+	_exit(94);
+}
+
+void
+rig_start(struct rig *r)
+{
+	struct msg	m;
+	int		conf, pv[2], nv[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    pv), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    nv), 0);
+	ck_assert_int_ne(conf = conf_seal(&r->conf), -1);
+	ck_assert_int_ne(r->pid = fork(), -1);
+	if (r->pid == 0)
+		run(r, pv[1], nv[1], conf);
+	close(pv[1]);
+	close(nv[1]);
+	close(conf);
+	chan_init(&r->privd, pv[0], A_PRIVD, A_UPLINKD, S_INIT);
+	chan_init(&r->netd, nv[0], A_NETD, A_UPLINKD, S_RUN);
+	if (rig_next(&r->privd, &m) != MSG_DAEMON_READY) {
+		show_log(r);
+		ck_abort_msg("uplinkd did not start: status %x",
+		    (unsigned int)rig_wait(r));
+	}
+}
+
+void
+rig_go(struct rig *r)
+{
+	struct msg_daemon_go	go = { .generation = 1 };
+
+	ck_assert_int_eq(chan_send(&r->privd, MSG_DAEMON_GO, 1, &go, -1), 0);
+	r->privd.state = S_RUN;
+}
+
+int
+rig_wait(struct rig *r)
+{
+	int	st = -1;
+
+	ck_assert_int_eq(waitpid(r->pid, &st, 0), r->pid);
+	chan_close(&r->privd);
+	chan_close(&r->netd);
+	r->pid = 0;
+	return st;
+}
+
+void
+rig_kill(struct rig *r)
+{
+	kill(r->pid, SIGKILL);
+	(void)rig_wait(r);
+}
+
+int
+rig_logged(const struct rig *r, const char *text)
+{
+	static char	buf[1 << 18];
+	auto_close int	fd = open(r->log, O_RDONLY | O_CLOEXEC);
+	ssize_t		n = read(fd, buf, sizeof(buf) - 1);
+
+	ck_assert_int_ge(n, 0);
+	buf[n] = '\0';
+	return strstr(buf, text) != NULL;
+}
+
+/* ---- a netns ------------------------------------------------------------- */
+
+/* In U1, as its root: a child of uid k in namespaces of its own. */
+static void	carrier(const struct rig *, unsigned int, int)
+    __attribute__((noreturn));
+
+static void
+carrier(const struct rig *r, unsigned int k, int out)
+{
+	char	map[32], path[64], c = 0;
+	int	p[2], go[2];
+	pid_t	pid;
+
+	if (setgroups(0, NULL) == -1 || setns(r->u1, CLONE_NEWUSER) == -1 ||
+	    setresgid(0, 0, 0) == -1 || setresuid(0, 0, 0) == -1 ||
+	    prctl(PR_SET_DUMPABLE, 1) == -1 || pipe(p) == -1 ||
+	    pipe(go) == -1 || (pid = fork()) == -1)
+		_exit(1);
+	if (pid == 0) {
+		if (setresuid(k, k, k) == -1 ||
+		    prctl(PR_SET_DUMPABLE, 1) == -1 ||
+		    unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1)
+			_exit(1);
+		(void)!write(p[1], &c, 1);
+		for (;;)
+			pause();
+	}
+	if (read(p[0], &c, 1) != 1)
+		_exit(1);
+	snprintf(map, sizeof(map), "0 %u 1\n", k);
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	put(path, map);
+	snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
+	put(path, map);
+	(void)!write(out, &pid, sizeof(pid));
+	waitpid(pid, NULL, 0);		/* the test ends it */
+	_exit(0);
+}
+
+int
+rig_netns(const struct rig *r, unsigned int k)
+{
+	char	path[64];
+	pid_t	pid, inner = 0;
+	int	fd, p[2];
+
+	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
+	ck_assert_int_ne(pid = fork(), -1);
+	if (pid == 0)
+		carrier(r, k, p[1]);
+	close(p[1]);
+	ck_assert_int_eq(read(p[0], &inner, sizeof(inner)), sizeof(inner));
+	close(p[0]);
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)inner);
+	ck_assert_int_ne(fd = open(path, O_RDONLY | O_CLOEXEC), -1);
+	kill(inner, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return fd;
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+unsigned int
+rig_next(struct chan *c, struct msg *ret)
+{
+	struct pollfd	p = { .fd = c->fd, .events = POLLIN };
+	int		r;
+
+	for (;;) {
+		r = chan_recv(c, ret);
+		if (r == 1)
+			return ret->row->type;
+		if (r == -1 && errno == ECONNRESET)
+			return 0;
+		ck_assert_msg(r == 0, "%s", c->why);
+		ck_assert_msg(poll(&p, 1, 10000) == 1, "no answer in 10 s");
+	}
+}
+
+unsigned int
+rig_ask(struct chan *c, unsigned int type, const void *body, int fd,
+    struct msg *ret)
+{
+	uint32_t	rid;
+
+	ck_assert_msg(chan_ask(c, type, body, fd, &rid) == 0, "%s", c->why);
+	if (rig_next(c, ret) == 0)
+		return 0;
+	ck_assert_uint_eq(ret->rid, rid);
+	return ret->row->type;
+}
+
+unsigned int
+rig_up(struct rig *r, unsigned int k, int keep, int netns, struct msg *ret)
+{
+	struct msg_uplink_start	q = { .k = k, .keep = (uint64_t)keep };
+
+	return rig_ask(&r->netd, MSG_UPLINK_START, &q,
+	    fcntl(netns, F_DUPFD_CLOEXEC, 0), ret);
+}
+
+void
+rig_end(struct rig *r, unsigned int k)
+{
+	struct msg_uplink_end	q = { .k = k };
+	struct msg		m;
+
+	ck_assert_uint_eq(rig_ask(&r->netd, MSG_UPLINK_END, &q, -1, &m),
+	    MSG_OK);
+}
+
+/* ---- what the kernel says ------------------------------------------------- */
+
+const char *
+rig_proc(pid_t pid, const char *file, const char *word)
+{
+	static char	line[512];
+	char		path[64];
+	FILE		*fp;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	ck_assert_msg((fp = fopen(path, "re")) != NULL, "%s", path);
+	while (fgets(line, sizeof(line), fp) != NULL)
+		if (strncmp(line, word, strlen(word)) == 0) {
+			fclose(fp);
+			line[strcspn(line, "\n")] = '\0';
+			return line + strlen(word);
+		}
+	fclose(fp);
+	return "";
+}
+
+static int
+visible(const struct dirent *e)
+{
+	return e->d_name[0] != '.';
+}
+
+const char *
+rig_ls(pid_t pid, const char *dir)
+{
+	static char	buf[512];
+	char		path[128];
+	struct dirent	**e;
+	int		 i, n;
+
+	snprintf(path, sizeof(path), "/proc/%d/root/%s", (int)pid, dir);
+	buf[0] = '\0';
+	n = scandir(path, &e, visible, alphasort);
+	ck_assert_msg(n >= 0, "%s: %s", path, strerror(errno));
+	for (i = 0; i < n; i++) {
+		snprintf(buf + strlen(buf), sizeof(buf) - strlen(buf),
+		    "%s%s", i > 0 ? " " : "", e[i]->d_name);
+		free(e[i]);
+	}
+	free(e);
+	return buf;
+}
+
+/* ---- in a netns ------------------------------------------------------------ */
+
+int
+rig_in(int netns, int (*fn)(void *), void *arg)
+{
+	int	st = -1;
+	pid_t	pid = fork();
+
+	ck_assert_int_ne(pid, -1);
+	if (pid == 0)
+		_exit(setns(netns, CLONE_NEWNET) == -1 ? 199 : fn(arg));
+	ck_assert_int_eq(waitpid(pid, &st, 0), pid);
+	ck_assert_msg(WIFEXITED(st), "child status %x", st);
+	return WEXITSTATUS(st);
+}
+
+struct target { const char *to; int port; };
+
+static int
+do_tcp(void *arg)
+{
+	const struct target	*t = arg;
+
+	return lab_tcp(t->to, t->port, NULL);
+}
+
+static int
+do_udp(void *arg)
+{
+	const struct target	*t = arg;
+
+	return lab_udp(t->to, t->port);
+}
+
+int
+rig_tcp(int netns, const char *to, int port)
+{
+	struct target	t = { to, port };
+
+	return rig_in(netns, do_tcp, &t);
+}
+
+int
+rig_udp(int netns, const char *to, int port)
+{
+	struct target	t = { to, port };
+
+	return rig_in(netns, do_udp, &t);
+}

@@ -1,0 +1,462 @@
+/*
+ * uplinkd_test.c: the real uplinkd and the real slirp4netns, in namespaces of
+ * their own; nothing leaves the machine.
+ *
+ * Shows that packets go once STARTED was said, and where they do not; that
+ * slirp4netns is in its sandbox, alone as its uid, without a right on the
+ * host; that ends are told; who lives on when uplinkd does not; and what a
+ * hostile netd does not get.
+ */
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "uplinkd_rig.h"
+#include "xmalloc.h"
+
+#define K		41
+#define PUBLIC		"203.0.113.10"
+#define PUBLIC6		"2001:db8:1::10"
+
+static struct rig	r;
+
+static void
+setup(void)
+{
+	rig_make(&r);
+	rig_start(&r);
+}
+
+static void
+teardown(void)
+{
+	rig_free(&r);
+}
+
+/* A netns of k with its way out. */
+static int
+up(unsigned int k)
+{
+	struct msg	m;
+	int		netns = rig_netns(&r, k);
+	unsigned int	type = rig_up(&r, k, 0, netns, &m);
+
+	ck_assert_msg(type == MSG_UPLINK_STARTED, "%s", type == MSG_ERROR ?
+	    m.body.error.detail : "");
+	ck_assert_uint_eq(m.body.uplink_started.k, k);
+	ck_assert_uint_eq(m.body.uplink_started.kept, 0);
+	ck_assert_uint_eq(m.body.uplink_started.ipv6, (uint64_t)r.lab.v6);
+	return netns;
+}
+
+static void
+gone(pid_t pid)
+{
+	int	n;
+
+	for (n = 0; kill(pid, 0) == 0 && n < 500; n++)
+		(void)poll(NULL, 0, 10);
+	ck_assert_int_eq(kill(pid, 0), -1);
+}
+
+START_TEST(packets_go)
+{
+	int	netns = up(K);
+
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
+	ck_assert_int_eq(rig_udp(netns, PUBLIC, LAB_PORT), 0);
+	/* the resolver of the configuration, at the one address for it */
+	ck_assert_int_eq(rig_udp(netns, "198.19.255.3", LAB_DNS), 0);
+	ck_assert_int_eq(rig_tcp(netns, "198.19.255.3", LAB_DNS), 0);
+	rig_end(&r, K);
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), ENETUNREACH);
+	close(netns);
+}
+END_TEST
+
+/* Who listens on the host's loopback is not reached by the gateway. */
+START_TEST(host_loopback)
+{
+	int	netns = up(K);
+
+	ck_assert_int_eq(rig_tcp(r.lab.netns[LAB_HOST], "127.0.0.1",
+	    LAB_PORT), 0);
+	ck_assert_int_ne(rig_tcp(netns, "198.19.255.2", LAB_PORT), 0);
+	ck_assert_int_ne(rig_udp(netns, "198.19.255.2", LAB_PORT), 0);
+	ck_assert_int_ne(rig_tcp(netns, "198.19.255.3", LAB_PORT), 0);
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
+	close(netns);
+}
+END_TEST
+
+static void
+status_is(pid_t pid, const char *word, const char *want)
+{
+	const char	*is = rig_proc(pid, "status", word);
+
+	ck_assert_msg(strcmp(is, want) == 0, "%s%s, not %s", word, is, want);
+}
+
+/* The file behind a descriptor; "" if there is none. */
+static void
+behind(pid_t pid, int fd, char ret[128])
+{
+	char	path[64];
+	ssize_t	n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	n = readlink(path, ret, 127);
+	ret[n > 0 ? n : 0] = '\0';
+}
+
+/* 0 to 2 are /dev/null and the log. */
+static void
+nothing_of_uplinkds(pid_t pid)
+{
+	char	is[128], was[128];
+	int	fd, n, tun = 0;
+
+	for (fd = 3; fd < 64; fd++) {
+		behind(pid, fd, is);
+		snprintf(was, sizeof(was), "fdinfo/%d", fd);
+		if (is[0] != '\0')
+			tun += strcmp(rig_proc(pid, was, "iff:"), "\ttap0") ==
+			    0;
+		for (n = 0; n < 64 && is[0] != '\0'; n++) {
+			behind(r.pid, n, was);
+			ck_assert_str_ne(is, was);
+		}
+	}
+	ck_assert_int_eq(tun, 1);
+}
+
+/* The sandbox, the uid, the rights, the bounds. */
+START_TEST(slirp_is_fenced)
+{
+	char		 want[128], path[64];
+	struct stat	 un, mine;
+	int		 netns = up(K);
+	pid_t		 pid = rig_slirp(K);
+	const uint64_t	 memory = ((8U << 20) + 512UL * 419430) & ~4095UL;
+
+	ck_assert_int_ne(pid, 0);
+	ck_assert_str_eq(rig_ls(pid, ""), "etc run");
+	ck_assert_str_eq(rig_ls(pid, "etc"), "nsswitch.conf resolv.conf");
+	ck_assert_str_eq(rig_ls(pid, "run"), "");
+	snprintf(path, sizeof(path), "root/etc/resolv.conf");
+	ck_assert_str_eq(rig_proc(pid, path, "nameserver "), "203.0.113.50");
+	snprintf(want, sizeof(want), "\t%u\t%u\t%u\t%u", RIG_NETBASE + K - 1,
+	    RIG_NETBASE + K - 1, RIG_NETBASE + K - 1, RIG_NETBASE + K - 1);
+	status_is(pid, "Uid:", want);
+	status_is(pid, "Gid:", want);
+	status_is(pid, "Groups:", "\t ");
+	status_is(pid, "CapEff:", "\t0000000000000400");
+	status_is(pid, "CapPrm:", "\t0000000000000400");
+	status_is(pid, "CapBnd:", "\t0000000000000400");
+	status_is(pid, "CapAmb:", "\t0000000000000000");
+	status_is(pid, "NoNewPrivs:", "\t1");
+	status_is(pid, "Seccomp:", "\t2");
+	ck_assert_int_ge(atoi(rig_proc(pid, "status", "Seccomp_filters:")),
+	    2);
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	ck_assert_int_eq(stat(path, &un), 0);
+	ck_assert_int_eq(stat("/proc/self/ns/user", &mine), 0);
+	ck_assert_uint_ne(un.st_ino, mine.st_ino);
+	ck_assert_int_eq(fstat(r.u1, &mine), 0);
+	ck_assert_uint_ne(un.st_ino, mine.st_ino);
+	nothing_of_uplinkds(pid);
+	ck_assert_str_eq(rig_proc(pid, "limits", "Max open files "),
+	    "           512                  512                  files     ");
+	snprintf(want, sizeof(want), "%ju", (uintmax_t)memory);
+	ck_assert_str_eq(rig_limit("memory", K, "memory.max",
+	    "memory.limit_in_bytes"), want);
+	ck_assert_str_eq(rig_limit("pids", K, "pids.max", "pids.max"), "8");
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
+	close(netns);
+}
+END_TEST
+
+/* uplinkd's own fence, as ps and /proc show it. */
+START_TEST(uplinkd_is_fenced)
+{
+	char	want[64];
+
+	ck_assert_str_eq(rig_ls(r.pid, ""),
+	    access("/lib64", F_OK) == 0 ?
+	    "bin cgroup dev etc lib lib64 netns run tmp usr" :
+	    "bin cgroup dev etc lib netns run tmp usr");
+	ck_assert_str_eq(rig_ls(r.pid, "dev"), "net null urandom");
+	ck_assert_str_eq(rig_ls(r.pid, "run"), "");
+	ck_assert_str_eq(rig_ls(r.pid, "tmp"), "");
+	snprintf(want, sizeof(want), "\t%u\t%u\t%u\t%u", RIG_UID, RIG_UID,
+	    RIG_UID, RIG_UID);
+	status_is(r.pid, "Uid:", want);
+	/* SETGID, SETUID, SYS_ADMIN over U1 */
+	status_is(r.pid, "CapEff:", "\t00000000002000c0");
+	status_is(r.pid, "CapBnd:", "\t00000000002000c0");
+	status_is(r.pid, "NoNewPrivs:", "\t1");
+	status_is(r.pid, "Seccomp:", "\t2");
+	ck_assert_str_eq(rig_proc(r.pid, "limits", "Max core file size "),
+	    "       0                    0                    bytes     ");
+}
+END_TEST
+
+START_TEST(death_is_told)
+{
+	int		netns = up(K), other = up(K + 1);
+	pid_t		pid = rig_slirp(K);
+	struct msg	m;
+
+	kill(pid, SIGKILL);
+	ck_assert_uint_eq(rig_next(&r.netd, &m), MSG_UPLINK_DOWN);
+	ck_assert_uint_eq(m.body.uplink_down.k, K);
+	gone(pid);
+	ck_assert(!rig_cgroup(K));
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), ENETUNREACH);
+	ck_assert_int_eq(rig_tcp(other, PUBLIC, LAB_PORT), 0);
+	/* and again */
+	ck_assert_uint_eq(rig_up(&r, K, 0, netns, &m), MSG_UPLINK_STARTED);
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
+	close(netns);
+	close(other);
+}
+END_TEST
+
+START_TEST(end_leaves_nothing)
+{
+	int	netns = up(K);
+	pid_t	pid = rig_slirp(K);
+
+	rig_end(&r, K);
+	gone(pid);
+	ck_assert(!rig_cgroup(K));
+	rig_end(&r, K);			/* and what never was */
+	close(netns);
+}
+END_TEST
+
+/* Restart: one is kept, one is nobody's, one is not to be kept. */
+START_TEST(they_live_on)
+{
+	int		kept = up(K), left = up(K + 1), anew = up(K + 2);
+	pid_t		pid = rig_slirp(K), nobodys = rig_slirp(K + 1),
+			old = rig_slirp(K + 2);
+	struct msg	m;
+
+	rig_kill(&r);
+	ck_assert_int_eq(rig_tcp(kept, PUBLIC, LAB_PORT), 0);
+	rig_start(&r);
+	ck_assert_uint_eq(rig_up(&r, K, 1, kept, &m), MSG_UPLINK_STARTED);
+	ck_assert_uint_eq(m.body.uplink_started.kept, 1);
+	ck_assert_int_eq(rig_slirp(K), pid);
+	ck_assert_uint_eq(rig_up(&r, K + 2, 0, anew, &m), MSG_UPLINK_STARTED);
+	ck_assert_uint_eq(m.body.uplink_started.kept, 0);
+	gone(old);
+	ck_assert_int_eq(kill(nobodys, 0), 0);
+	rig_go(&r);
+	gone(nobodys);
+	ck_assert_int_eq(rig_tcp(kept, PUBLIC, LAB_PORT), 0);
+	ck_assert_int_eq(rig_tcp(anew, PUBLIC, LAB_PORT), 0);
+	ck_assert_int_eq(rig_tcp(left, PUBLIC, LAB_PORT), ENETUNREACH);
+	/* the end of one that is not its child is seen, too */
+	kill(pid, SIGKILL);
+	ck_assert_uint_eq(rig_next(&r.netd, &m), MSG_UPLINK_DOWN);
+	ck_assert_uint_eq(m.body.uplink_down.k, K);
+	/* keep, but there is none: a new one */
+	ck_assert_uint_eq(rig_up(&r, K, 1, kept, &m), MSG_UPLINK_STARTED);
+	ck_assert_uint_eq(m.body.uplink_started.kept, 0);
+	ck_assert_int_eq(rig_tcp(kept, PUBLIC, LAB_PORT), 0);
+	close(kept);
+	close(left);
+	close(anew);
+}
+END_TEST
+
+START_TEST(refusals)
+{
+	int		netns = up(K), other = rig_netns(&r, K + 1), own;
+	struct msg	m;
+
+	ck_assert_uint_eq(rig_up(&r, K, 0, netns, &m), MSG_ERROR);
+	ck_assert_uint_eq(m.body.error.code, CODE_EXISTS);
+	/* another k's, and the host's own */
+	ck_assert_uint_eq(rig_up(&r, K + 2, 0, other, &m), MSG_ERROR);
+	ck_assert_str_eq(m.body.error.detail,
+	    "the network namespace is not k's");
+	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	ck_assert_uint_eq(rig_up(&r, K + 2, 0, own, &m), MSG_ERROR);
+	ck_assert_uint_eq(rig_up(&r, K + 2, 1, own, &m), MSG_ERROR);
+	ck_assert_uint_eq(rig_up(&r, K + 2, 0, r.lab.netns[LAB_HOST], &m),
+	    MSG_ERROR);
+	ck_assert(!rig_cgroup(K + 2));
+	ck_assert_uint_eq(rig_up(&r, K + 1, 0, other, &m),
+	    MSG_UPLINK_STARTED);
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
+	close(own);
+	close(netns);
+	close(other);
+}
+END_TEST
+
+/* What is no netns never comes as far as a handler: uplinkd ends. */
+START_TEST(not_a_netns)
+{
+	struct msg_uplink_start	 q = { .k = K };
+	struct msg		 m;
+	int			 st, fd;
+
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_START, &q, fd, NULL),
+	    0);
+	ck_assert_uint_eq(rig_next(&r.netd, &m), 0);
+	st = rig_wait(&r);
+	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 1);
+}
+END_TEST
+
+/* netd has no say in when it starts and stops. */
+START_TEST(not_netds)
+{
+	struct msg_daemon_stop	 q = { 0 };
+	struct msg		 m;
+	int			 st;
+
+	r.netd.self = A_PRIVD;		/* what it claims to be */
+	ck_assert_int_eq(chan_ask(&r.netd, MSG_DAEMON_STOP, &q, -1, NULL),
+	    0);
+	ck_assert_uint_eq(rig_next(&r.netd, &m), 0);
+	st = rig_wait(&r);
+	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 1);
+}
+END_TEST
+
+/* netd's last words are heard; what boxes have goes on. */
+START_TEST(stop)
+{
+	struct msg_daemon_stop	 q = { 0 };
+	struct msg_uplink_end	 e = { .k = K + 1 };
+	struct msg		 m;
+	int			 st, netns = up(K), pooled = up(K + 1);
+	pid_t			 pid = rig_slirp(K + 1);
+	uint32_t		 rid;
+
+	rig_go(&r);
+	ck_assert_int_eq(chan_ask(&r.privd, MSG_DAEMON_STOP, &q, -1, &rid),
+	    0);
+	ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_END, &e, -1, NULL), 0);
+	ck_assert_int_eq(shutdown(r.netd.fd, SHUT_WR), 0);
+	ck_assert_uint_eq(rig_next(&r.privd, &m), MSG_OK);
+	ck_assert_uint_eq(m.rid, rid);
+	st = rig_wait(&r);
+	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 0);
+	gone(pid);
+	ck_assert(!rig_cgroup(K + 1));
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
+	close(netns);
+	close(pooled);
+}
+END_TEST
+
+START_TEST(privd_ends)
+{
+	int	st, netns = up(K);
+
+	ck_assert_int_eq(shutdown(r.privd.fd, SHUT_RDWR), 0);
+	st = rig_wait(&r);
+	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 0);
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
+	close(netns);
+}
+END_TEST
+
+/* Many connections: its limit is told at once, and its memory is enough. */
+static int
+hold(void *arg)
+{
+	struct sockaddr_in	sa = { .sin_family = AF_INET,
+				    .sin_port = htons(LAB_PORT) };
+	struct rlimit		rl = { 2048, 2048 };
+	int			fd, n, got;
+
+	(void)arg;
+	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
+		return 250;
+	(void)inet_pton(AF_INET, PUBLIC, &sa.sin_addr);	/* it is one */
+	for (n = got = 0; n < 200; n++) {
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd == -1)
+			return 251;
+		got += connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0;
+	}
+	return got;
+}
+
+START_TEST(connections)
+{
+	int	got, netns;
+
+	rig_kill(&r);
+	r.conf.egress_connections = 64;
+	rig_start(&r);
+	netns = up(K);
+	got = rig_in(netns, hold, NULL);
+	ck_assert_msg(got > 40 && got < 64, "%d connections", got);
+	/* and they are given back */
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
+	close(netns);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("uplinkd");
+	TCase	*t = tcase_create("all");
+	SRunner	*sr;
+	int	 failed;
+
+	if (geteuid() != 0) {
+		printf("needs root\n");
+		return 77;
+	}
+	if (access("/usr/bin/slirp4netns", X_OK) == -1) {
+		printf("needs slirp4netns\n");
+		return 77;
+	}
+	rig_sweep();			/* names what is made, too */
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, packets_go);
+	tcase_add_test(t, host_loopback);
+	tcase_add_test(t, slirp_is_fenced);
+	tcase_add_test(t, uplinkd_is_fenced);
+	tcase_add_test(t, death_is_told);
+	tcase_add_test(t, end_leaves_nothing);
+	tcase_add_test(t, they_live_on);
+	tcase_add_test(t, refusals);
+	tcase_add_test(t, not_a_netns);
+	tcase_add_test(t, not_netds);
+	tcase_add_test(t, stop);
+	tcase_add_test(t, privd_ends);
+	tcase_add_test(t, connections);
+	suite_add_tcase(s, t);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	rig_sweep();
+	srunner_free(sr);
+	return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,369 @@
+/*
+ * cgroup.c: one cgroup for each slirp4netns, named by its k.
+ *
+ * The maker makes <tree>/uplinks in each hierarchy and gives it to netd's
+ * uid, and starts uplinkd in <tree>/uplinks/daemon: what is ours is found by
+ * where we are.  On v2 this is how delegation works: a process may be moved
+ * by who may write to cgroup.procs of a directory above both places.
+ *
+ * A box makes its slirp4netns use up to 0.4 MiB for each connection, so the
+ * limit is what the connections that it may have need; with less the box
+ * could have it killed.
+ *
+ * Must never: touch a name that is not a number.
+ */
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "uplinkd.h"
+#include "xmalloc.h"
+
+#define LEAF		"/uplinks/daemon"
+#define KEEP		8		/* bytes of LEAF that stay: /uplinks */
+#define MEMORY_BASE	(UINT64_C(8) << 20)
+#define MEMORY_EACH	419430		/* 0.4 MiB */
+#define PIDS		8		/* it is two, for a moment */
+
+static struct { char path[512]; int fd; } dirs[CGROUPS];
+static size_t		 ndirs;
+static uint64_t		 memory;
+static char		 why[160];
+
+/* What is there of these is written, in this order; v1's names are others. */
+static const struct { const char *file; int v2; enum { MEM, ZERO, NPIDS } v; }
+knobs[] = {
+	{ "memory.max", 1, MEM },
+	{ "memory.swap.max", 1, ZERO },
+	{ "memory.limit_in_bytes", 0, MEM },
+	/* v1 charges socket buffers to nobody without this */
+	{ "memory.kmem.tcp.limit_in_bytes", 0, MEM },
+	{ "memory.memsw.limit_in_bytes", 0, MEM },
+	{ "pids.max", -1, NPIDS },
+};
+
+static int __attribute__((format(printf, 1, 2)))
+fail(const char *fmt, ...)
+{
+	int	e = errno;
+	size_t	n;
+	va_list	ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, ap);	/* or cut */
+	va_end(ap);
+	n = strlen(why);
+	(void)snprintf(why + n, sizeof(why) - n, ": %s", strerror(e));
+	errno = e;
+	return -1;
+}
+
+const char *
+cgroup_why(void)
+{
+	return why;
+}
+
+/* ---- where we are ---------------------------------------------------- */
+
+/* Field i of a line, which ends where the next blank does; or NULL. */
+static const char *
+nth(const char *line, int i)
+{
+	for (; i > 0 && line != NULL; i--)
+		if ((line = strchr(line, ' ')) != NULL)
+			line++;
+	return line;
+}
+
+/*
+ * Whether a line of mountinfo mounts the hierarchy with these options (NULL:
+ * v2), and where: the mount point, and which part of it.
+ */
+static int
+mount_is(const char *line, const char *options, char point[256],
+    char part[256])
+{
+	const char	*end = strstr(line, " - ");
+	const char	*f3 = nth(line, 3), *f4 = nth(line, 4);
+	char		 type[16], super[256];
+
+	if (end == NULL || f3 == NULL || f4 == NULL ||
+	    sscanf(end, " - %15s %*s %255s", type, super) != 2 ||
+	    sscanf(f3, "%255s %255s", part, point) != 2)
+		return 0;
+	if (options == NULL)
+		return strcmp(type, "cgroup2") == 0;
+	return strcmp(type, "cgroup") == 0 && strstr(super, options) != NULL;
+}
+
+/* Adds the directory above our own cgroup in one hierarchy. */
+static int
+find_in(const char *options, const char *own)
+{
+	char	line[1024], point[256], part[256];
+	size_t	len;
+	FILE	*fp = fopen("/proc/self/mountinfo", "re");
+
+	if (fp == NULL)
+		return fail("/proc/self/mountinfo");
+	while (fgets(line, sizeof(line), fp) != NULL) {
+		if (!mount_is(line, options, point, part))
+			continue;
+		len = strcmp(part, "/") == 0 ? 0 : strlen(part);
+		if (strncmp(own, part, len) != 0)
+			continue;	/* another part of it */
+		(void)fclose(fp);	/* read only */
+		(void)snprintf(dirs[ndirs].path, sizeof(dirs[0].path),
+		    "%s%.*s", point, (int)(strlen(own) - len -
+		    sizeof(LEAF) + 1 + KEEP), own + len);
+		dirs[ndirs++].fd = -1;
+		return 0;
+	}
+	(void)fclose(fp);
+	errno = ENOENT;
+	return fail("mount of cgroup %s", own);
+}
+
+/* One line of /proc/self/cgroup: NUMBER:CONTROLLERS:PATH. */
+static int
+find_line(char *line, int v2)
+{
+	char	*options = strchr(line, ':'), *own;
+	size_t	 len;
+
+	if (options == NULL || (own = strchr(++options, ':')) == NULL)
+		return 0;
+	*own++ = '\0';
+	own[strcspn(own, "\n")] = '\0';
+	len = strlen(own);
+	if ((*options == '\0') != v2 || len < sizeof(LEAF) - 1 ||
+	    strcmp(own + len - sizeof(LEAF) + 1, LEAF) != 0 ||
+	    ndirs == CGROUPS)
+		return 0;
+	return find_in(v2 ? NULL : options, own);
+}
+
+int
+cgroup_find(void)
+{
+	char	line[1024];
+	FILE	*fp;
+	int	r = 0, v2;
+
+	for (v2 = 1; v2 >= 0 && r == 0; v2--) {
+		if ((fp = fopen("/proc/self/cgroup", "re")) == NULL)
+			return fail("/proc/self/cgroup");
+		while (r == 0 && fgets(line, sizeof(line), fp) != NULL)
+			r = find_line(line, v2);
+		(void)fclose(fp);	/* read only */
+		if (r == 0 && ndirs == 0) {
+			errno = ENOENT;
+			r = fail("own cgroup is not " LEAF);
+		}
+	}
+	return r;
+}
+
+const char *
+cgroup_path(size_t i)
+{
+	return i < ndirs ? dirs[i].path : NULL;
+}
+
+/* ---- files -------------------------------------------------------------- */
+
+static int
+put(int at, const char *path, const char *text)
+{
+	auto_close int	fd = openat(at, path, O_WRONLY | O_CLOEXEC);
+	size_t		len = strlen(text);
+
+	return fd != -1 && write(fd, text, len) == (ssize_t)len ? 0 : -1;
+}
+
+static const char *
+in_k(unsigned int k, const char *file)
+{
+	static char	path[64];
+
+	(void)snprintf(path, sizeof(path), "%u/%s", k, file);
+	return path;
+}
+
+int
+cgroup_open(unsigned int connections)
+{
+	static const char *const	want[] = { "memory", "pids" };
+	char				path[32], have[512];
+	auto_close int			fd = -1;
+	ssize_t				n;
+	size_t				i;
+
+	memory = MEMORY_BASE + (uint64_t)connections * MEMORY_EACH;
+	memory &= ~UINT64_C(4095);
+	for (i = 0; i < ndirs; i++) {
+		(void)snprintf(path, sizeof(path), ROOT_CGROUP "/%zu", i);
+		dirs[i].fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (dirs[i].fd == -1)
+			return fail("open %s", dirs[i].path);
+	}
+	fd = openat(dirs[0].fd, "cgroup.controllers", O_RDONLY | O_CLOEXEC);
+	if (fd == -1 || (n = read(fd, have, sizeof(have) - 1)) == -1)
+		return fail("controllers of %s", dirs[0].path);
+	have[n] = '\0';
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		(void)snprintf(path, sizeof(path), "+%s", want[i]);
+		if (strstr(have, want[i]) != NULL &&
+		    put(dirs[0].fd, "cgroup.subtree_control", path) == -1)
+			return fail("controller %s in %s", want[i],
+			    dirs[0].path);
+	}
+	return 0;
+}
+
+/* ---- one -------------------------------------------------------------- */
+
+/* Bits of what was limited: 1 memory, 2 pids; -1: errno. */
+static int
+limit(size_t i, unsigned int k)
+{
+	char		text[32];
+	const char	*file;
+	size_t		j;
+	int		done = 0;
+
+	for (j = 0; j < sizeof(knobs) / sizeof(knobs[0]); j++) {
+		file = in_k(k, knobs[j].file);
+		if (knobs[j].v2 == (i != 0) ||
+		    faccessat(dirs[i].fd, file, F_OK, 0) == -1)
+			continue;
+		(void)snprintf(text, sizeof(text), "%" PRIu64,
+		    knobs[j].v == MEM ? memory :
+		    knobs[j].v == NPIDS ? PIDS : 0);
+		if (put(dirs[i].fd, file, text) == -1)
+			return fail("cgroup %s", file);
+		done |= knobs[j].v == NPIDS ? 2 : 1;
+	}
+	return done;
+}
+
+int
+cgroup_make(unsigned int k)
+{
+	char	name[16];
+	size_t	i;
+	int	all = 0, r;
+
+	(void)snprintf(name, sizeof(name), "%u", k);
+	for (i = 0; i < ndirs; i++) {
+		if (mkdirat(dirs[i].fd, name, 0755) == -1 && errno != EEXIST)
+			return fail("make cgroup %s", name);
+		if ((r = limit(i, k)) == -1)
+			return -1;
+		all |= r;
+	}
+	if (all == 3)
+		return 0;
+	errno = ENOENT;
+	return fail("cgroup without limits of memory or processes");
+}
+
+int
+cgroup_enter(unsigned int k)
+{
+	size_t	i;
+
+	for (i = 0; i < ndirs; i++)
+		if (put(dirs[i].fd, in_k(k, "cgroup.procs"), "0") == -1)
+			return -1;
+	return 0;
+}
+
+int
+cgroup_events(unsigned int k)
+{
+	return openat(dirs[0].fd, in_k(k, "cgroup.events"), O_RDONLY |
+	    O_CLOEXEC);
+}
+
+int
+cgroup_populated(int events)
+{
+	char	 buf[256];
+	ssize_t	 n = -1;
+
+	if (events != -1 && lseek(events, 0, SEEK_SET) == 0)
+		n = read(events, buf, sizeof(buf) - 1);
+	if (n <= 0)		/* it is gone: ENODEV */
+		return 0;
+	buf[n] = '\0';
+	return strstr(buf, "populated 1") != NULL;
+}
+
+int
+cgroup_kill(unsigned int k)
+{
+	return put(dirs[0].fd, in_k(k, "cgroup.kill"), "1") == 0 ||
+	    errno == ENOENT ? 0 : fail("end %u", k);
+}
+
+int
+cgroup_remove(unsigned int k)
+{
+	char	name[16];
+	size_t	i;
+	int	r = 0;
+
+	(void)snprintf(name, sizeof(name), "%u", k);
+	for (i = ndirs; i-- > 0;)
+		if (unlinkat(dirs[i].fd, name, AT_REMOVEDIR) == -1 &&
+		    errno != ENOENT)
+			r = fail("remove cgroup %s", name);
+	return r;
+}
+
+/* The number that a name is, as we write it; 0: none. */
+static unsigned int
+number(const char *name)
+{
+	char		 again[16];
+	unsigned long	 k = strtoul(name, NULL, 10);
+
+	if (k == 0 || k > UPLINK_KMAX)
+		return 0;
+	(void)snprintf(again, sizeof(again), "%lu", k);
+	return strcmp(again, name) == 0 ? (unsigned int)k : 0;
+}
+
+int
+cgroup_list(void (*found)(unsigned int k))
+{
+	struct dirent	*e;
+	DIR		*d;
+	unsigned int	 k;
+	size_t		 i;
+	int		 fd;
+
+	for (i = 0; i < ndirs; i++) {
+		fd = openat(dirs[i].fd, ".", O_RDONLY | O_DIRECTORY |
+		    O_CLOEXEC);
+		if (fd == -1 || (d = fdopendir(fd)) == NULL) {
+			fd_close(&fd);
+			return fail("read %s", dirs[i].path);
+		}
+		while ((e = readdir(d)) != NULL)
+			if ((k = number(e->d_name)) != 0)
+				found(k);
+		(void)closedir(d);	/* read only */
+	}
+	return 0;
+}
