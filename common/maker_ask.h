@@ -17,7 +17,8 @@
 #include "server.h"
 
 #define MAKER_FD	3	/* the socket, in the maker */
-#define MAKER_DAEMONS	3	/* netd, stored, apid; enum of privd */
+#define MAKER_USERNS	4	/* a new user namespace for netd, there */
+#define MAKER_DAEMONS	4	/* netd, stored, apid, uplinkd; enum of privd */
 #define MAKER_UNDER_WAY	32	/* unanswered requests that the socket holds */
 
 #define BOX_IDS		65536U	/* uids of one box */

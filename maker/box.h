@@ -217,6 +217,12 @@ int		 cgroup_events(const char *id);
 int		 cgroup_remove(const char *id);
 /* pids in the runner's leaf, at most n; their number or -1. */
 int		 cgroup_runner(const char *id, pid_t *ret, int n);
+/*
+ * Makes, where it is missing, the part of the tree that uplinkd has, which is
+ * of that uid; and moves the caller there, who is to become uplinkd.
+ */
+int		 cgroup_uplinks(uint32_t uid);
+int		 cgroup_enter_uplinks(void);
 /* Removes the tree, where it was named, not given as a path, and is empty. */
 void		 cgroup_leave(void);
 /* What the operator should know of the tree, or "". */

@@ -14,6 +14,10 @@
  *					its processor time as much as pid 1
  *	<tree>/<id>/box/sessions/<sid>	made by the runner (v2)
  *
+ *	<tree>/uplinks			netd's uid's: uplinkd makes one in it
+ *					for each slirp4netns
+ *	<tree>/uplinks/daemon		uplinkd
+ *
  * A box's uid owns on v2 `box' and `sessions' and their cgroup.procs; on v1
  * sessions/cgroup.procs alone, since there one who may mkdir may use up the
  * host's memory.  Limits are root's everywhere.
@@ -44,6 +48,7 @@
 
 #define UNIT		"workbox-boxes.service"
 #define SLICE		"system.slice/" UNIT
+#define UPLINKD		"uplinks/daemon"
 #define REMOVE_MAX	64		/* directories in one call */
 
 enum scope { PARENT = 1, BOX = 2, SESSIONS = 4 };
@@ -442,15 +447,53 @@ tree_again(void)
 	return cgroup_init(name);
 }
 
+int
+cgroup_uplinks(uint32_t uid)
+{
+	static const char *const own[] = { "uplinks", "uplinks/cgroup.procs",
+	    "uplinks/cgroup.subtree_control" };
+	const struct hier	*h;
+	size_t			 i;
+
+	if (faccessat(hiers[0].fd, "cgroup.procs", F_OK, 0) == -1 &&
+	    tree_again() == -1)
+		return -1;
+	for (h = hiers; h < hiers + nhiers; h++) {
+		if ((mkdirat(h->fd, own[0], 0755) == -1 && errno != EEXIST) ||
+		    (mkdirat(h->fd, UPLINKD, 0755) == -1 && errno != EEXIST))
+			return box_fail("cgroup mkdir " UPLINKD);
+		for (i = 0; i < (h == hiers ? 3 : 2); i++)
+			if (fchownat(h->fd, own[i], uid, (gid_t)-1,
+			    AT_SYMLINK_NOFOLLOW) == -1)
+				return box_fail("cgroup %s", own[i]);
+	}
+	return 0;
+}
+
+int
+cgroup_enter_uplinks(void)
+{
+	const struct hier	*h;
+
+	for (h = hiers; h < hiers + nhiers; h++)
+		if (box_put(h->fd, UPLINKD "/cgroup.procs", "0") == -1)
+			return -1;
+	return 0;
+}
+
 void
 cgroup_leave(void)
 {
 	const char	*name = strrchr(tree_path, '/');
 	size_t		 i;
 
-	for (i = 0; name != NULL && i < nhiers; i++)
-		if (hiers[i].above != -1)	/* not while boxes are in it */
+	for (i = 0; name != NULL && i < nhiers; i++) {
+		/* not while boxes are in it */
+		(void)unlinkat(hiers[i].fd, UPLINKD, AT_REMOVEDIR);
+		(void)unlinkat(hiers[i].fd, "uplinks", AT_REMOVEDIR);
+		if (hiers[i].above != -1)
 			(void)unlinkat(hiers[i].above, name + 1, AT_REMOVEDIR);
+	}
 }
 
 const char *

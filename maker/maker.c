@@ -77,7 +77,7 @@ make_init(const struct maker_req *q, int *in, struct maker_init *ret)
 	mk.conf_fd = steal_fd(&in[1]);
 	mk.token_fd = steal_fd(&in[2]);
 	log_init("maker", (enum log_level)mk.conf.log_level, mk.conf.syslog);
-	if (box_init(&mk.conf) == -1 || scan_cgroup() == -1) {
+	if (box_init(&mk.conf) == -1) {
 		e = errno;
 		(void)make_leave();	/* what was made so far */
 		errno = e;
@@ -331,6 +331,7 @@ main(int argc, char *argv[])
 	if (argc != 1 || fstat(MAKER_FD, &st) == -1 || !S_ISSOCK(st.st_mode))
 		fatalx("is started by privd alone");
 	(void)fcntl(MAKER_FD, F_SETFD, FD_CLOEXEC);	/* these cannot fail */
+	(void)fcntl(MAKER_USERNS, F_SETFD, FD_CLOEXEC);
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	/* a ^C at the terminal is for privd alone */
 	(void)setsid();

@@ -23,7 +23,7 @@ extern struct maker	mk;
 
 /* ---- set.c: the daemons ------------------------------------------------ */
 
-/* u1: netd's user namespace, taken, -1: a new one. */
+/* u1: netd's user namespace, taken, -1: MAKER_USERNS. */
 int		 set_make(int u1, int *fds);
 void		 set_kill(void);
 /* Tells how a child ended that was a daemon. */
@@ -40,10 +40,5 @@ int		 host_disk(uint64_t *ret_free, uint64_t *ret_keep);
 
 /* Sends an MK_BOX for each directory; *ret_userns: netd's, or -1. */
 int		 scan_boxes(int sock, int *ret_userns);
-/*
- * Holds the cgroup's name against the one beside the boxes: those that were
- * made under another name would be taken for dead while they run.
- */
-int		 scan_cgroup(void);
 
 #endif

@@ -74,55 +74,20 @@ scan_one(int sock, const char *id, int *userns)
 	return r;
 }
 
-static DIR *
-boxes(void)
-{
-	int	fd = openat(box_dir(), ".", O_RDONLY | O_DIRECTORY |
-		    O_CLOEXEC);
-	DIR	*d = fd == -1 ? NULL : fdopendir(fd);
-
-	if (d == NULL)
-		fatal("read sandboxes");
-	return d;
-}
-
 int
 scan_boxes(int sock, int *ret_userns)
 {
+	int		 fd = openat(box_dir(), ".", O_RDONLY | O_DIRECTORY |
+			    O_CLOEXEC), r = 0;
 	struct dirent	*e;
-	DIR		*d = boxes();
-	int		 r = 0;
+	DIR		*d = fdopendir(fd);	/* of -1: NULL */
 
+	if (d == NULL)
+		fatal("read sandboxes");
 	*ret_userns = -1;
 	while (r == 0 && (e = readdir(d)) != NULL)
 		if (ulid_ok(e->d_name))
 			r = scan_one(sock, e->d_name, ret_userns);
 	(void)closedir(d);		/* read only */
 	return r;
-}
-
-int
-scan_cgroup(void)
-{
-	const char	*name = mk.conf.cgroup;
-	char		 was[sizeof(mk.conf.cgroup)] = "";
-	auto_close int	 dir = open(mk.conf.state_dir, O_RDONLY |
-			    O_DIRECTORY | O_CLOEXEC);
-	struct dirent	*e;
-	DIR		*d = boxes();
-	unsigned int	 n = 0;
-
-	while ((e = readdir(d)) != NULL)
-		n += (unsigned int)ulid_ok(e->d_name);
-	(void)closedir(d);		/* read only */
-	if (facts_file(dir, "cgroup", was, sizeof(was)) > 0 &&
-	    strcmp(was, name) == 0)
-		return 0;
-	errno = EBUSY;
-	if (was[0] != '\0' && n > 0)
-		return box_fail("%u boxes are in cgroup %s: start with it, or "
-		    "remove them first", n, was);
-	(void)unlinkat(dir, "cgroup", 0);	/* or it was none */
-	return box_file(dir, "cgroup", 0600, name, strlen(name)) == 0 ? 0 :
-	    box_fail("write the name of the cgroup");
 }

@@ -5,8 +5,11 @@
  * Safe when privd is hostile: which programs are started, as whom and with
  * which descriptors is constant.
  */
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -22,60 +25,13 @@
 #define HIGH_FD	64	/* above every descriptor of a daemon */
 
 /* In the order in which privd numbers them. */
-enum kind { D_NETD, D_STORED, D_APID };
+enum kind { D_NETD, D_STORED, D_APID, D_UPLINKD };
 static const char *const daemon_name[MAKER_DAEMONS] =
-    { "netd", "stored", "apid" };
+    { "netd", "stored", "apid", "uplinkd" };
+static const int	nfds[MAKER_DAEMONS] = { 7, 6, 8, 6 };
 
 static int	userns = -1;			/* netd's */
 static pid_t	daemon_pid[MAKER_DAEMONS];	/* 0: has been reaped */
-
-static void
-map_write(pid_t pid, const char *file, uint64_t id, uint64_t base)
-{
-	char		path[64], text[128];
-	auto_close int	fd = -1;
-	int		n;
-
-	(void)snprintf(path, sizeof(path), "/proc/%ld/%s", (long)pid, file);
-	n = snprintf(text, sizeof(text), "0 %llu 1\n1 %llu 65535\n",
-	    (unsigned long long)id, (unsigned long long)base);
-	if ((fd = open(path, O_WRONLY | O_CLOEXEC)) == -1 ||
-	    write(fd, text, (size_t)n) != n)
-		fatal("write %s of netd's user namespace", file);
-}
-
-/*
- * netd's user namespace U1.  Root makes it, so that root owns it and no uid
- * of the host has power over it; netd's uid is its uid 0, and each network
- * namespace gets a uid of the range.
- */
-static int
-userns_new(void)
-{
-	char			 path[64], c;
-	int			 fd, p[2];
-	pid_t			 pid;
-
-	if (pipe2(p, O_CLOEXEC) == -1 ||
-	    (pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL,
-	    NULL, NULL, NULL)) == -1)
-		fatal("make netd's user namespace");
-	if (pid == 0) {
-		(void)close(p[1]);	/* then the read ends with us */
-		(void)!read(p[0], &c, 1);
-		_exit(0);
-	}
-	map_write(pid, "uid_map", mk.conf.uid_netd, mk.conf.net_uid_base);
-	map_write(pid, "gid_map", mk.conf.gid_netd, mk.conf.net_uid_base);
-	(void)snprintf(path, sizeof(path), "/proc/%ld/ns/user", (long)pid);
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
-		fatal("open netd's user namespace");
-	fd_close(&p[0]);
-	fd_close(&p[1]);
-	while (waitpid(pid, NULL, 0) == -1 && errno == EINTR)
-		;
-	return fd;
-}
 
 /* Becomes uid 0 of netd's user namespace. */
 static int
@@ -85,9 +41,30 @@ userns_enter(void)
 	    setresgid(0, 0, 0) == -1 || setresuid(0, 0, 0) == -1 ? -1 : 0;
 }
 
+/* Devices for uplinkd, in /tmp: the host's own tun may be root's alone. */
+static int
+devices_make(void)
+{
+	static const struct { const char *path; unsigned int maj, min; }
+	    nodes[] = { { "/tmp/null", 1, 3 }, { "/tmp/urandom", 1, 9 },
+	    { "/tmp/tun", 10, 200 } };
+	size_t	i;
+
+	if (unshare(CLONE_NEWNS) == -1 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1 ||
+	    mount("workbox-dev", "/tmp", "tmpfs", MS_NOSUID | MS_NOEXEC,
+	    "mode=755,size=64k,nr_inodes=8") == -1)
+		return -1;
+	for (i = 0; i < sizeof(nodes) / sizeof(*nodes); i++)
+		if (mknod(nodes[i].path, S_IFCHR, makedev(nodes[i].maj,
+		    nodes[i].min)) == -1 || chmod(nodes[i].path, 0666) == -1)
+			return -1;
+	return 0;
+}
+
 /* In the child: fd[i] becomes descriptor i (-1: it stays), and exec. */
 static void
-daemon_exec(enum kind kind, const int *fd, int nfds)
+daemon_exec(enum kind kind, const int *fd)
 {
 	char	 path[512], *argv[2] = { path, NULL }, *envp[1] = { NULL };
 	int	 high[8], exe, i;
@@ -95,22 +72,24 @@ daemon_exec(enum kind kind, const int *fd, int nfds)
 
 	(void)snprintf(path, sizeof(path), "%s/%s", mk.conf.libexec_dir,
 	    daemon_name[kind]);		/* 255 and a few */
-	if ((exe = open(path, O_PATH | O_CLOEXEC)) == -1)
+	if ((exe = open(path, O_PATH | O_CLOEXEC)) == -1 ||
+	    (exe = fcntl(exe, F_DUPFD_CLOEXEC, HIGH_FD)) == -1)
 		fatal("open %s", path);
-	for (i = 0; i < nfds; i++)
+	if (kind == D_UPLINKD && (cgroup_enter_uplinks() == -1 ||
+	    devices_make() == -1))
+		fatal("prepare uplinkd's place");
+	for (i = 0; i < nfds[kind]; i++)
 		if (fd[i] != -1 && (high[i] = fcntl(fd[i], F_DUPFD_CLOEXEC,
 		    HIGH_FD)) == -1)
 			fatal("duplicate descriptor");
-	if ((exe = fcntl(exe, F_DUPFD_CLOEXEC, HIGH_FD)) == -1)
-		fatal("duplicate descriptor");
-	for (i = 0; i < nfds; i++)
+	for (i = 0; i < nfds[kind]; i++)
 		if (fd[i] != -1 && dup2(high[i], i) == -1)
 			fatal("place descriptor %d", i);
-	(void)syscall(SYS_close_range, nfds, ~0U, CLOSE_RANGE_CLOEXEC);
+	(void)syscall(SYS_close_range, nfds[kind], ~0U, CLOSE_RANGE_CLOEXEC);
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if (kind == D_NETD && userns_enter() == -1)
+	if ((kind == D_NETD || kind == D_UPLINKD) && userns_enter() == -1)
 		fatal("enter netd's user namespace");
 	/* by descriptor: netd's uid may not be able to walk the path */
 	(void)syscall(SYS_execveat, exe, "", argv, envp, AT_EMPTY_PATH);
@@ -118,7 +97,7 @@ daemon_exec(enum kind kind, const int *fd, int nfds)
 }
 
 static int
-daemon_spawn(enum kind kind, const int *fd, int nfds)
+daemon_spawn(enum kind kind, const int *fd)
 {
 	pid_t	pid = fork();
 	int	pidfd;
@@ -126,7 +105,7 @@ daemon_spawn(enum kind kind, const int *fd, int nfds)
 	if (pid == -1)
 		fatal("fork");
 	if (pid == 0)
-		daemon_exec(kind, fd, nfds);
+		daemon_exec(kind, fd);
 	daemon_pid[kind] = pid;
 	/* ours and not reaped: the number is still its own */
 	if ((pidfd = (int)syscall(SYS_pidfd_open, pid, 0)) == -1)
@@ -134,47 +113,61 @@ daemon_spawn(enum kind kind, const int *fd, int nfds)
 	return pidfd;
 }
 
-/* Sockets between the pairs of the topology, and the three programs. */
+/* Pairs of the topology that have no end at privd. */
+enum { STORED_APID, NETD_APID, NETD_UPLINKD, NPAIRS };
+
+static void
+pair_make(int ret[2])
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret) == -1)
+		fatal("socketpair");
+}
+
+/* Sockets between the pairs of the topology, and the programs. */
 int
 set_make(int u1, int *ret_fds)
 {
-	int	ch[MAKER_DAEMONS][2], as[2], an[2], null, i;
+	int	ch[MAKER_DAEMONS][2], p[NPAIRS][2], null, i, j;
 
-	if (userns == -1)
-		userns = u1 != -1 ? u1 : userns_new();
-	else
-		fd_close(&u1);
+	if (cgroup_uplinks(mk.conf.uid_netd) == -1)
+		fatalx("%s", box_error());
+	/* one that lives on, or the new one; above what daemons are given */
+	if (userns == -1 && (userns = fcntl(u1 != -1 ? u1 : MAKER_USERNS,
+	    F_DUPFD_CLOEXEC, HIGH_FD)) == -1)
+		fatal("netd's user namespace");
+	fd_close(&u1);
 	for (i = 0; i < MAKER_DAEMONS; i++)
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-		    ch[i]) == -1)
-			fatal("socketpair");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, as) == -1 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, an) == -1 ||
-	    (null = open("/dev/null", O_RDWR | O_CLOEXEC)) == -1)
-		fatal("socketpair");
+		pair_make(ch[i]);
+	for (i = 0; i < NPAIRS; i++)
+		pair_make(p[i]);
+	if ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) == -1)
+		fatal("open /dev/null");
 	/* 0: the lock, so that the next privd sees whom it has to end */
 	const int fds[MAKER_DAEMONS][8] = {
 		[D_NETD] = { mk.lock_fd, null, -1, ch[D_NETD][1],
-		    mk.conf_fd, an[1] },
+		    mk.conf_fd, p[NETD_APID][1], p[NETD_UPLINKD][0] },
 		[D_STORED] = { mk.lock_fd, null, -1, ch[D_STORED][1],
-		    mk.conf_fd, as[1] },
+		    mk.conf_fd, p[STORED_APID][1] },
 		[D_APID] = { mk.lock_fd, null, -1, ch[D_APID][1],
-		    mk.conf_fd, as[0], an[0], mk.token_fd },
+		    mk.conf_fd, p[STORED_APID][0], p[NETD_APID][0],
+		    mk.token_fd },
+		[D_UPLINKD] = { mk.lock_fd, null, -1, ch[D_UPLINKD][1],
+		    mk.conf_fd, p[NETD_UPLINKD][1] },
 	};
 	for (i = 0; i < MAKER_DAEMONS; i++) {
 		ret_fds[i] = ch[i][0];
-		ret_fds[MAKER_DAEMONS + i] = daemon_spawn((enum kind)i, fds[i],
-		    i == D_APID ? 8 : 6);
+		ret_fds[MAKER_DAEMONS + i] = daemon_spawn((enum kind)i,
+		    fds[i]);
 		fd_close(&ch[i][1]);
+		if (i != D_NETD)
+			fds_refuse(ret_fds[i]);
 	}
-	for (i = 0; i < 2; i++) {
-		fds_refuse(as[i]);
-		fds_refuse(an[i]);
-		fd_close(&as[i]);
-		fd_close(&an[i]);
-	}
-	fds_refuse(ret_fds[D_STORED]);
-	fds_refuse(ret_fds[D_APID]);
+	for (i = 0; i < NPAIRS; i++)
+		for (j = 0; j < 2; j++) {
+			if (i != NETD_UPLINKD || j == 0)
+				fds_refuse(p[i][j]);
+			fd_close(&p[i][j]);
+		}
 	fd_close(&null);
 	return 0;
 }
@@ -199,10 +192,8 @@ set_reaped(pid_t pid, int st)
 	if (i == MAKER_DAEMONS)
 		return;
 	daemon_pid[i] = 0;
-	if (WIFSIGNALED(st))
-		log_warnx("%s[%ld] ended by signal %d", daemon_name[i],
-		    (long)pid, WTERMSIG(st));
-	else if (WEXITSTATUS(st) != 0)
-		log_warnx("%s[%ld] ended with status %d", daemon_name[i],
-		    (long)pid, WEXITSTATUS(st));
+	if (WIFSIGNALED(st) || WEXITSTATUS(st) != 0)
+		log_warnx("%s[%ld] ended %s %d", daemon_name[i], (long)pid,
+		    WIFSIGNALED(st) ? "by signal" : "with status",
+		    WIFSIGNALED(st) ? WTERMSIG(st) : WEXITSTATUS(st));
 }

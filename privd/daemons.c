@@ -7,7 +7,8 @@
  *	SPAWN	the maker was asked for processes and channels
  *	START	they run and open what they need; READY is due from each
  *	ADOPT	netd and stored serve; netd is being given the network
- *		namespaces that live on; apid still waits
+ *		namespaces that live on; apid and uplinkd, which then ends
+ *		what netd did not keep, still wait
  *	RUN	all serve
  *	END	channels are closed, the processes have to end
  *	STOP	SIGTERM: apid ends first, then stored is told that the
@@ -71,9 +72,8 @@ static struct {
 	int		 fault;		/* END is due, at the next tick */
 	int		 told;		/* the service manager knows */
 } set = { .state = SET_WAIT, .userns = -1, .d = {
-	[D_NETD] = { .chan = { .fd = -1, .state = S_INIT }, .pidfd = -1 },
-	[D_STORED] = { .chan = { .fd = -1, .state = S_INIT }, .pidfd = -1 },
-	[D_APID] = { .chan = { .fd = -1, .state = S_INIT }, .pidfd = -1 },
+	[D_NETD ... D_N - 1] = { .chan = { .fd = -1, .state = S_INIT },
+	    .pidfd = -1 },
 } };
 
 static const struct {
@@ -83,6 +83,7 @@ static const struct {
 	[D_NETD] = { "netd", A_NETD },
 	[D_STORED] = { "stored", A_STORED },
 	[D_APID] = { "apid", A_APID },
+	[D_UPLINKD] = { "uplinkd", A_UPLINKD },
 };
 
 static void	stop_next(void);
@@ -244,6 +245,7 @@ set_run(void)
 	set.state = SET_RUN;
 	set.due = 0;
 	go(D_APID);
+	go(D_UPLINKD);
 	log_info("serving, generation %llu, %u boxes",
 	    (unsigned long long)set.generation, table_up());
 	if (!set.told)
@@ -256,6 +258,17 @@ set_adopted(void)
 {
 	if (set.state == SET_ADOPT && set.adopting > 0 && --set.adopting == 0)
 		set_run();
+}
+
+/* The name of one that has not said READY, or NULL. */
+static const char *
+late(void)
+{
+	enum daemon_kind	k;
+
+	for (k = 0; k < D_N && set.d[k].ready; k++)
+		;
+	return k < D_N ? kinds[k].name : NULL;
 }
 
 static void
@@ -271,8 +284,7 @@ on_ready(enum daemon_kind k, const struct msg *m)
 	    m->body.daemon_ready.version);
 	set.d[k].ready = 1;
 	set.d[k].rid = m->rid;
-	if (!set.d[D_NETD].ready || !set.d[D_STORED].ready ||
-	    !set.d[D_APID].ready)
+	if (late() != NULL)
 		return;
 	set.state = SET_ADOPT;
 	set.due = mono_ms() + ADOPT_MS;
@@ -290,8 +302,11 @@ on_ready(enum daemon_kind k, const struct msg *m)
 static int
 set_gone(void)
 {
-	return set.d[D_NETD].pidfd == -1 && set.d[D_STORED].pidfd == -1 &&
-	    set.d[D_APID].pidfd == -1;
+	enum daemon_kind	k;
+
+	for (k = 0; k < D_N && set.d[k].pidfd == -1; k++)
+		;
+	return k == D_N;
 }
 
 static void
@@ -430,6 +445,7 @@ stop_next(void)
 	set.due = mono_ms() + STOP_MS;
 	stop_ask(D_STORED);
 	stop_ask(D_NETD);
+	stop_ask(D_UPLINKD);	/* netd has the last word with it */
 }
 
 void
@@ -482,11 +498,8 @@ set_tick(uint64_t now)
 		break;
 	case SET_START:
 	case SET_ADOPT:
-		set_fault("daemons are not ready in time:%s%s%s%s",
-		    set.d[D_NETD].ready ? "" : " netd",
-		    set.d[D_STORED].ready ? "" : " stored",
-		    set.d[D_APID].ready ? "" : " apid",
-		    set.state == SET_ADOPT ? " netd adopts" : "");
+		set_fault("daemons are not ready in time: %s",
+		    set.state == SET_ADOPT ? "netd adopts" : late());
 		break;
 	case SET_STOP:
 		log_warnx("daemons do not stop in time");

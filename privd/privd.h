@@ -14,7 +14,7 @@
 #include "ulid.h"
 #include "xmalloc.h"
 
-enum daemon_kind { D_NETD, D_STORED, D_APID, D_N };
+enum daemon_kind { D_NETD, D_STORED, D_APID, D_UPLINKD, D_N };
 
 /* What is opened at start and lives as long as privd. */
 struct server {

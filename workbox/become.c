@@ -11,17 +11,24 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "become.h"
 #include "confine.h"
+#include "facts.h"
 #include "log.h"
 #include "maker_ask.h"
+#include "ulid.h"
 #include "xmalloc.h"
 
 /* A build with sanitizers needs files of the host to run at all. */
@@ -60,13 +67,97 @@ become_locked(int fd)
 	    dprintf(fd, "%ld\n", (long)getpid()) < 0 ? -1 : 0;
 }
 
+/*
+ * Holds the cgroup's name against the one beside the boxes: those that were
+ * made under another name would be taken for dead while they run.  NULL, or
+ * what is wrong, with errno.
+ */
+static const char *
+cgroup_same(const struct server_conf *c)
+{
+	static char	 why[400];
+	char		 was[sizeof(c->cgroup)] = "";
+	auto_close int	 dir = openat(PRIVD_FD_BOXES, "..", O_RDONLY |
+			    O_DIRECTORY | O_CLOEXEC), file = -1;
+	int		 fd = openat(PRIVD_FD_BOXES, ".", O_RDONLY |
+			    O_DIRECTORY | O_CLOEXEC);
+	DIR		*d = fdopendir(fd);	/* of -1: NULL */
+	struct dirent	*e;
+	unsigned int	 n = 0;
+
+	if (d == NULL)
+		return "read sandboxes";
+	while ((e = readdir(d)) != NULL)
+		n += (unsigned int)ulid_ok(e->d_name);
+	(void)closedir(d);		/* read only */
+	if (facts_file(dir, "cgroup", was, sizeof(was)) > 0 &&
+	    strcmp(was, c->cgroup) == 0)
+		return NULL;
+	(void)snprintf(why, sizeof(why), "%u boxes are in cgroup %s: start "
+	    "with it, or remove them first", n, was);
+	errno = EBUSY;
+	if (was[0] != '\0' && n > 0)
+		return why;
+	(void)unlinkat(dir, "cgroup", 0);	/* or it was none */
+	file = openat(dir, "cgroup", O_WRONLY | O_CREAT | O_EXCL |
+	    O_NOFOLLOW | O_CLOEXEC, 0600);
+	return file != -1 && write(file, c->cgroup, strlen(c->cgroup)) ==
+	    (ssize_t)strlen(c->cgroup) ? NULL :
+	    "write the name of the cgroup";
+}
+
+static int
+map_write(pid_t pid, const char *file, uint32_t id, uint32_t base)
+{
+	char		path[64], text[64];
+	auto_close int	fd = -1;
+	int		n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/%s", (long)pid, file);
+	n = snprintf(text, sizeof(text), "0 %u 1\n1 %u 65535\n", id, base);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd != -1 && write(fd, text, (size_t)n) == n ? 0 : -1;
+}
+
+/*
+ * netd's user namespace U1, in case that no box has one.  Root makes it, so
+ * that root owns it and no uid of the host has power over it; netd's uid is
+ * its uid 0, and each network namespace gets a uid of the range.
+ */
+static int
+userns_new(const struct server_conf *c)
+{
+	char	path[64], b;
+	int	fd = -1, p[2];
+	pid_t	pid;
+
+	if (pipe2(p, O_CLOEXEC) == -1 ||
+	    (pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL,
+	    NULL, NULL, NULL)) == -1)
+		return -1;
+	if (pid == 0) {
+		(void)close(p[1]);	/* then the read ends with us */
+		(void)!read(p[0], &b, 1);
+		_exit(0);
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%ld/ns/user", (long)pid);
+	if (map_write(pid, "uid_map", c->uid_netd, c->net_uid_base) == 0 &&
+	    map_write(pid, "gid_map", c->gid_netd, c->net_uid_base) == 0)
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd_close(&p[0]);
+	fd_close(&p[1]);
+	while (waitpid(pid, NULL, 0) == -1 && errno == EINTR)
+		;
+	return fd;
+}
+
 static __attribute__((noreturn)) void
-maker_run(const char *path, int fd)
+maker_run(const char *path, int sock, int userns)
 {
 	char	*argv[] = { (char *)(uintptr_t)path, NULL };
 
-	if (dup2(fd, MAKER_FD) == -1 ||
-	    syscall(SYS_close_range, MAKER_FD + 1, ~0U, 0) == -1)
+	if (dup2(sock, MAKER_FD) == -1 || dup2(userns, MAKER_USERNS) == -1 ||
+	    syscall(SYS_close_range, MAKER_USERNS + 1, ~0U, 0) == -1)
 		fatal("start the maker");
 	if (confine_enter(&maker_fence) == -1)
 		fatalx("the maker's fence: %s", confine_error());
@@ -92,14 +183,25 @@ core_limit(void)
 static const char *
 maker_start(const char *path)
 {
-	int	sp[2];
-	pid_t	pid;
+	struct server_conf	c;
+	auto_close int		userns = -1;
+	int			sp[2];
+	pid_t			pid;
 
+	const char		*step;
+
+	/* all places are filled: what is opened here lies above them */
+	if (pread(PRIVD_FD_SERVER, &c, sizeof(c), 0) != sizeof(c))
+		return "read the configuration";
+	if ((step = cgroup_same(&c)) != NULL)
+		return step;
+	if ((userns = userns_new(&c)) == -1)
+		return "user namespace of netd";
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sp) == -1 ||
 	    (pid = fork()) == -1)
 		return "start the maker";
 	if (pid == 0)
-		maker_run(path, sp[1]);
+		maker_run(path, sp[1], userns);
 	fd_close(&sp[1]);
 	if (dup2(sp[0], PRIVD_FD_MAKER) == -1)
 		return "start the maker";

@@ -1,5 +1,5 @@
 /*
- * privd_fake: stands where netd, stored and apid stand.  It gives its
+ * privd_fake: stands where netd, stored, apid and uplinkd stand.  It gives its
  * channels to the test, which plays the daemon, and lives on as the process.
  * As `runner' it is pid 1 of a box that says its nonce to whoever connects.
  *
@@ -77,7 +77,8 @@ daemon_main(const char *name)
 	char			 c;
 
 	hello[0] = strcmp(name, "netd") == 0 ? 0 :
-	    strcmp(name, "stored") == 0 ? 1 : 2;
+	    strcmp(name, "stored") == 0 ? 1 :
+	    strcmp(name, "apid") == 0 ? 2 : 3;
 	if (conf == NULL ||
 	    (sock = socket(AF_UNIX, SOCK_SEQPACKET, 0)) == -1)
 		return 5;

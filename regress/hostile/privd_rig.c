@@ -31,7 +31,8 @@
 
 #define WAIT_MS	60000	/* others may be at work on this machine */
 
-static const char *const names[R_N] = { "netd", "stored", "apid" };
+static const char *const names[R_N] = { "netd", "stored", "apid",
+    "uplinkd" };
 
 static char *
 at(struct rig *r, const char *name)
@@ -152,7 +153,8 @@ rig_make(struct rig *r)
 	r->ready = -1;
 	(void)signal(SIGPIPE, SIG_IGN);
 	/* the runner of the tests is our parent: Check forks for each */
-	(void)snprintf(r->dir, sizeof(r->dir), "/tmp/wb-privd-%ld-%ld",
+	/* not /tmp, in whose place uplinkd's fake sees devices */
+	(void)snprintf(r->dir, sizeof(r->dir), "/run/wb-privd-%ld-%ld",
 	    (long)getppid(), (long)getpid());
 	ck_assert_int_eq(mkdir(r->dir, 0755), 0);
 	(void)str_copy(r->cgroup, r->dir + 5, sizeof(r->cgroup));
@@ -261,7 +263,7 @@ rig_sweep(void)
 	struct rig	 r;
 	char		 prefix[64];
 	struct dirent	*e;
-	DIR		*d = opendir("/tmp");
+	DIR		*d = opendir("/run");
 	FILE		*f;
 	int		 pid;
 
@@ -271,7 +273,7 @@ rig_sweep(void)
 		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0)
 			continue;
 		memset(&r, 0, sizeof(r));
-		(void)snprintf(r.dir, sizeof(r.dir), "/tmp/%.40s", e->d_name);
+		(void)snprintf(r.dir, sizeof(r.dir), "/run/%.40s", e->d_name);
 		(void)str_copy(r.cgroup, e->d_name, sizeof(r.cgroup));
 		if (rig_locked(&r) && (f = fopen(at(&r, "lock"), "re")) !=
 		    NULL && fscanf(f, "%d", &pid) == 1 && pid > 0)
@@ -441,7 +443,7 @@ static void
 take(struct rig *r)
 {
 	static const unsigned int	actor[R_N] = { A_NETD, A_STORED,
-	    A_APID };
+	    A_APID, A_UPLINKD };
 	union {
 		char		buf[CMSG_SPACE(8 * sizeof(int))];
 		struct cmsghdr	align;
@@ -553,6 +555,8 @@ rig_go(struct rig *r)
 	}
 	ck_assert_int_eq(rig_next(r, R_APID, &m), MSG_DAEMON_GO);
 	r->d[R_APID].chan.state = S_RUN;
+	ck_assert_int_eq(rig_next(r, R_UPLINKD, &m), MSG_DAEMON_GO);
+	r->d[R_UPLINKD].chan.state = S_RUN;
 	return n;
 }
 

@@ -1,6 +1,6 @@
 /*
  * privd_rig: the real privd in a directory and a cgroup of its own, with the
- * test in the place of all three daemons (privd_fake gives it their channels).
+ * test in the place of all four daemons (privd_fake gives it their channels).
  */
 #ifndef REGRESS_PRIVD_RIG_H
 #define REGRESS_PRIVD_RIG_H
@@ -10,7 +10,7 @@
 #include "chan.h"
 #include "conf.h"
 
-enum { R_NETD, R_STORED, R_APID, R_N };
+enum { R_NETD, R_STORED, R_APID, R_UPLINKD, R_N };
 
 struct rig_daemon {
 	pid_t		 pid;

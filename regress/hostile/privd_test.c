@@ -109,9 +109,10 @@ START_TEST(start_order)
 
 	rig_privd(&r);
 	rig_set(&r);
-	ck_assert_int_eq(r.d[R_NETD].nother, 1);
+	ck_assert_int_eq(r.d[R_NETD].nother, 2);
 	ck_assert_int_eq(r.d[R_STORED].nother, 1);
 	ck_assert_int_eq(r.d[R_APID].nother, 3);
+	ck_assert_int_eq(r.d[R_UPLINKD].nother, 1);
 	/* nobody is told to go before the last is ready */
 	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_DAEMON_READY, &ready,
 	    -1, NULL), 0);
@@ -123,6 +124,8 @@ START_TEST(start_order)
 	(void)close(m.fd);
 	ck_assert_int_eq(chan_ask(&r.d[R_STORED].chan, MSG_DAEMON_READY,
 	    &ready, -1, NULL), 0);
+	ck_assert_int_eq(chan_ask(&r.d[R_UPLINKD].chan, MSG_DAEMON_READY,
+	    &ready, -1, NULL), 0);
 	ck_assert(rig_quiet(&r, R_APID) && rig_quiet(&r, R_STORED));
 	ck_assert_int_eq(chan_ask(&r.d[R_NETD].chan, MSG_DAEMON_READY, &ready,
 	    -1, NULL), 0);
@@ -130,6 +133,7 @@ START_TEST(start_order)
 	ck_assert_uint_eq(m.body.daemon_go.generation, 1);
 	ck_assert_int_eq(rig_next(&r, R_STORED, &m), MSG_DAEMON_GO);
 	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_GO);
+	ck_assert_int_eq(rig_next(&r, R_UPLINKD, &m), MSG_DAEMON_GO);
 
 	ck_assert_int_eq(recv(r.notify, buf, sizeof(buf), 0), 7);
 	ck_assert_mem_eq(buf, "READY=1", 7);
@@ -281,6 +285,7 @@ stopped(void)
 	    m.rid, &done, -1), 0);
 	ck_assert_int_eq(rig_next(&r, R_STORED, &m), MSG_DAEMON_STOP);
 	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_DAEMON_STOP);
+	ck_assert_int_eq(rig_next(&r, R_UPLINKD, &m), MSG_DAEMON_STOP);
 	rig_hangup(&r);
 	st = rig_wait(&r);
 	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 0);
