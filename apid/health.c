@@ -102,6 +102,8 @@ poll_netd(void *arg, const struct msg *m)
 		p->net = "network";
 	else if (!n->whole || strcmp(n->ruleset, p->box->ruleset) != 0)
 		p->net = "ruleset";
+	else if (!n->uplink)
+		p->net = "uplink";
 	poll_answered(p);
 }
 

@@ -57,7 +57,20 @@ link_set(int fd, int up)
 	return nl_send(fd, &b, NULL);
 }
 
-struct links { int up, others; };
+struct links { int up, others; uint32_t tap; };
+
+/* Whether an interface is the one that slirp4netns made. */
+static int
+is_tap(const struct nlmsghdr *h)
+{
+	const struct nlattr	*a;
+
+	mnl_attr_for_each(a, h, sizeof(struct ifinfomsg))
+		if (mnl_attr_get_type(a) == IFLA_IFNAME &&
+		    mnl_attr_validate(a, MNL_TYPE_NUL_STRING) != -1)
+			return strcmp(mnl_attr_get_str(a), EGRESS_TAP) == 0;
+	return 0;
+}
 
 static int
 links_one(const struct nlmsghdr *h, void *arg)
@@ -72,39 +85,52 @@ links_one(const struct nlmsghdr *h, void *arg)
 		l->up = (ifi->ifi_flags & IFF_UP) != 0;
 	else
 		l->others++;
+	if (is_tap(h))
+		l->tap = (uint32_t)ifi->ifi_index;
 	return 0;
+}
+
+static int
+links_read(int fd, struct links *ret)
+{
+	uint8_t			 buf[64] __attribute__((aligned(8)));
+	struct nlmsghdr		*h = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg	*ifi;
+
+	memset(ret, 0, sizeof(*ret));
+	h->nlmsg_type = RTM_GETLINK;
+	ifi = mnl_nlmsg_put_extra_header(h, sizeof(*ifi));
+	ifi->ifi_family = AF_UNSPEC;
+	return nl_dump(fd, h, links_one, ret);
 }
 
 int
 link_alone(int fd, int *ret_up)
 {
-	uint8_t			 buf[64] __attribute__((aligned(8)));
-	struct nlmsghdr		*h = mnl_nlmsg_put_header(buf);
-	struct ifinfomsg	*ifi;
-	struct links		 l = { 0, 0 };
+	struct links	l;
 
-	h->nlmsg_type = RTM_GETLINK;
-	ifi = mnl_nlmsg_put_extra_header(h, sizeof(*ifi));
-	ifi->ifi_family = AF_UNSPEC;
-	if (nl_dump(fd, h, links_one, &l) == -1)
+	if (links_read(fd, &l) == -1)
 		return -1;
 	*ret_up = l.up;
 	return l.others == 0;
 }
 
 static void
-put_addr(struct nl_batch *b, int family, const void *addr, size_t len)
+put_addr(struct nl_batch *b, uint32_t dev, int family, const void *addr,
+    unsigned int bits)
 {
+	const size_t		 len = family == AF_INET ? 4 : 16;
+
 	struct nlmsghdr		*h;
 	struct ifaddrmsg	*ifa;
 
 	h = msg_start(b, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);
 	ifa = mnl_nlmsg_put_extra_header(h, sizeof(*ifa));
 	ifa->ifa_family = (uint8_t)family;
-	ifa->ifa_prefixlen = (uint8_t)(len * 8);
+	ifa->ifa_prefixlen = (uint8_t)bits;
 	ifa->ifa_flags = family == AF_INET6 ? IFA_F_NODAD : 0;
 	ifa->ifa_scope = RT_SCOPE_UNIVERSE;
-	ifa->ifa_index = LO;
+	ifa->ifa_index = dev;
 	mnl_attr_put(h, IFA_LOCAL, len, addr);
 	mnl_attr_put(h, IFA_ADDRESS, len, addr);
 	nl_took(b, h, 1);
@@ -139,7 +165,7 @@ link_family(int fd, int family, const char *text)
 		return -1;
 	}
 	nl_start(&b);
-	put_addr(&b, family, addr, family == AF_INET ? 4 : 16);
+	put_addr(&b, LO, family, addr, family == AF_INET ? 32 : 128);
 	put_default(&b, family);
 	return nl_send(fd, &b, NULL);
 }
@@ -154,6 +180,37 @@ link_routes(int fd)
 	    errno != EAFNOSUPPORT && errno != EOPNOTSUPP && errno != EACCES)
 		return -1;
 	return 0;
+}
+
+int
+link_uplink6(int fd)
+{
+	struct nl_batch	 b;
+	struct nlmsghdr	*h;
+	struct rtmsg	*rt;
+	struct links	 l;
+	uint8_t		 addr[16], gateway[16];
+
+	if (links_read(fd, &l) == -1)
+		return -1;
+	if (l.tap == 0 || inet_pton(AF_INET6, EGRESS_ADDR6, addr) != 1 ||
+	    inet_pton(AF_INET6, EGRESS_GATEWAY6, gateway) != 1) {
+		errno = ENODEV;
+		return -1;
+	}
+	nl_start(&b);
+	put_addr(&b, l.tap, AF_INET6, addr, 64);
+	h = msg_start(&b, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+	rt = mnl_nlmsg_put_extra_header(h, sizeof(*rt));
+	rt->rtm_family = AF_INET6;
+	rt->rtm_table = RT_TABLE_MAIN;
+	rt->rtm_protocol = RTPROT_STATIC;
+	rt->rtm_scope = RT_SCOPE_UNIVERSE;
+	rt->rtm_type = RTN_UNICAST;
+	mnl_attr_put(h, RTA_GATEWAY, sizeof(gateway), gateway);
+	mnl_attr_put_u32(h, RTA_OIF, l.tap);
+	nl_took(&b, h, 1);
+	return nl_send(fd, &b, NULL);
 }
 
 /* ---- lives and deaths -------------------------------------------------- */

@@ -9,6 +9,7 @@
  *	requests.c	what privd and apid ask
  *	nets.c		the networks: their states, what the kernel has
  *	pool.c		prepared networks, questions to the maker
+ *	uplink.c	ways out of `egress', questions to uplinkd
  *	netns.c		the maker: namespaces, sockets in them, sysctls
  *	link.c		lo, addresses, routes; births and deaths
  *	ruleset.c	what may pass; see there
@@ -45,6 +46,7 @@
 /* As privd starts it; everything else is opened below FD_LAST. */
 #define FD_PRIVD	3
 #define FD_APID		5
+#define FD_UPLINKD	6
 #define FD_LAST		15
 
 #define FD_SPARE	64	/* descriptors that belong to no box */
@@ -72,7 +74,7 @@ struct peer {
 	struct event	*in, *out;	/* owned */
 };
 
-static struct peer		 privd, apid;
+static struct peer		 privd, apid, uplinkd;
 static struct event_base	*base;
 
 /* ---- dispatch ----------------------------------------------------------- */
@@ -80,6 +82,7 @@ static struct event_base	*base;
 static void
 on_stop(struct chan *c, const struct msg *m)
 {
+	pool_stop();
 	netd_sent(c, chan_ok(c, m->rid));
 	log_debug("stop");
 	exit(0);		/* an answer of 10 bytes is never queued */
@@ -91,7 +94,8 @@ on_go(const struct msg *m)
 	log_debug("generation %ju", (uintmax_t)m->body.daemon_go.generation);
 	privd.chan.state = S_RUN;
 	apid.chan.state = S_RUN;
-	if (event_add(apid.in, NULL) == -1)
+	if (event_add(apid.in, NULL) == -1 ||
+	    event_add(uplinkd.in, NULL) == -1)
 		fatalx("event_add");
 	pool_go();
 }
@@ -140,7 +144,10 @@ on_in(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	while ((r = chan_recv(&p->chan, &m)) == 1) {
-		dispatch(&p->chan, &m);
+		if (p == &uplinkd)
+			uplink_on(&m);
+		else
+			dispatch(&p->chan, &m);
 		fd_close(&m.fd);
 	}
 	if (r == 0)
@@ -148,7 +155,8 @@ on_in(evutil_socket_t fd, short what, void *arg)
 	if (errno == ECONNRESET && p == &privd)
 		exit(0);		/* privd is gone: so are we */
 	if (errno == ECONNRESET) {
-		log_info("apid is gone");	/* privd sees to the rest */
+		log_info("%s is gone", p == &apid ? "apid" : "uplinkd");
+		/* privd sees to the rest */
 		(void)event_del(p->in);
 		(void)event_del(p->out);
 		chan_close(&p->chan);
@@ -172,8 +180,11 @@ on_out(evutil_socket_t fd, short what, void *arg)
 void
 netd_sent(struct chan *c, int result)
 {
-	struct peer	*p = c == &privd.chan ? &privd : &apid;
+	struct peer	*p = c == &privd.chan ? &privd :
+			    c == &apid.chan ? &apid : &uplinkd;
 
+	if (c->fd == -1)
+		return;		/* it has gone */
 	if (result == -1 && errno == EPIPE)
 		return;		/* its end is read, not written */
 	if (result == -1)
@@ -271,7 +282,11 @@ main(void)
 		fatal("build rulesets");
 	peer_init(&privd, FD_PRIVD, A_PRIVD);
 	peer_init(&apid, FD_APID, A_APID);
+	peer_init(&uplinkd, FD_UPLINKD, A_UPLINKD);
+	uplinkd.chan.state = S_RUN;	/* it has no other */
 	nets_init(base, &fds, absent, n);
+	uplink_init(base, &uplinkd.chan);
+	pool_init(base, fds.maker, (unsigned int)conf->egress_pool);
 	if (event_add(privd.in, NULL) == -1)
 		fatalx("event_add");
 	ready();

@@ -17,11 +17,16 @@
 
 #define NET_KMAX	65535	/* k: uids of U1 that name networks, from 1 */
 #define NET_HASHLEN	64	/* hexadecimal digits of a ruleset's hash */
-#define NET_FDS		2	/* descriptors that a box's network holds */
+#define NET_FDS		3	/* descriptors that a box's network holds */
 
 /* The addresses of a network `none'; workbox-network(7). */
 #define NONE_ADDR4	"198.19.255.100"
 #define NONE_ADDR6	"fd00::100"
+
+/* What `egress' has besides those that slirp4netns sets up itself. */
+#define EGRESS_TAP	"tap0"
+#define EGRESS_ADDR6	"fd00::100"	/* of /64 */
+#define EGRESS_GATEWAY6	"fd00::2"
 
 /* The name server of every kind of network. */
 #define EGRESS_DNS4	"198.19.255.3"
@@ -101,6 +106,8 @@ int		 link_set(int fd, int up);
  * chain.  May be repeated.
  */
 int		 link_routes(int fd);
+/* IPv6 for the tap that slirp4netns made: an address at once, a route. */
+int		 link_uplink6(int fd);
 /* 1: there is no interface but lo (*ret_up: its state); 0: there is. */
 int		 link_alone(int fd, int *ret_up);
 /* A socket that hears of the death of namespaces named by link_name(). */
@@ -341,9 +348,12 @@ void		 netns_close(struct netns_made *);
 /* ---- nets.c: the networks ----------------------------------------------- */
 
 struct event_base;
+struct wait;
 
 /* See the theory of operation in nets.c. */
 enum net_state { MAKING, POOLED, SEALED, OPEN, CUT, DYING };
+/* See uplink.c. */
+enum net_uplink { UPLINK_NONE, UPLINK_ASKED, UPLINK_UP };
 
 struct net {
 	LIST_ENTRY(net)		 hash;	/* by id; SEALED, OPEN, CUT */
@@ -356,6 +366,10 @@ struct net {
 	unsigned int		 k;
 	char			 id[ULID_LEN + 1];
 	int			 netns;	/* owned */
+	int			 route;	/* owned; NS_ROUTE of `egress', or -1 */
+	enum net_uplink		 uplink;
+	uint32_t		 uplink_rid; /* UPLINK_ASKED */
+	struct wait		*adopter; /* owned: pool.c; or NULL */
 	int			 ctl;	/* owned; NS_NFT, or NS_ROUTE where
 					 * there is no netfilter */
 };
@@ -374,8 +388,10 @@ extern struct nets {
 	int		 absent;		/* no netfilter */
 	unsigned int	 room;			/* boxes at most */
 	unsigned int	 boxes;			/* SEALED, OPEN, CUT */
-	unsigned int	 sealed, pooled, making;
-	struct net_pool	 pool;			/* POOLED, oldest first */
+	unsigned int	 sealed;
+	/* by kind */
+	unsigned int	 pooled[RULESET_N], making[RULESET_N];
+	struct net_pool	 pool[RULESET_N];	/* POOLED, oldest first */
 } nets;
 
 /* room: boxes at most.  absent: without netfilter. */
@@ -386,16 +402,15 @@ struct net	*net_find(const char *id);
 struct net	*net_by_k(uint64_t k);
 /* Whoever's it is, in whatever state, or NULL. */
 struct net	*net_at(unsigned int k);
-/*
- * MAKING, with this k, which is free (0: the next one; NULL: none left); of
- * kind RULESET_NONE.
- */
-struct net	*net_new(unsigned int k);
+/* MAKING, with this k, which is free (0: the next one; NULL: none left). */
+struct net	*net_new(unsigned int k, enum ruleset kind);
 /* A box's from now on: SEALED, OPEN or CUT. */
 void		 net_own(struct net *, const char *id, enum net_state);
 /* The only way to another state but for net_own() and net_drop(). */
 void		 net_move(struct net *, enum net_state);
-/* Lets go of it; it is DYING, or freed. */
+/* Whether it has the way out that its kind has. */
+int		 net_uplinked(const struct net *);
+/* Lets go of it, and of its uplink; it is DYING, or freed. */
 void		 net_drop(struct net *);
 /*
  * Takes what the maker passed and seals it; the state stays MAKING.  NULL,
@@ -442,18 +457,40 @@ void		 follow_init(struct event_base *, int news, int ask);
 
 /* ---- pool.c: asking the maker ---------------------------------------- */
 
-void		 pool_init(struct event_base *, int maker_fd);
+void		 pool_init(struct event_base *, int maker_fd,
+		    unsigned int egress);
 /* The daemons serve: the pool may be filled. */
 void		 pool_go(void);
-/* Answers NET_MAKE, now or when the maker has made one. */
-void		 pool_give(struct chan *, uint32_t rid, const char *id);
-/* Answers NET_ADOPT when the maker has looked at it.  Takes netns. */
+/* They end: nothing of the pool is to go on. */
+void		 pool_stop(void);
+/* Answers NET_MAKE, now or when one was made. */
+void		 pool_give(struct chan *, uint32_t rid, const char *id,
+		    enum ruleset kind);
+/*
+ * Answers NET_ADOPT when the maker has looked at it, and uplinkd has said
+ * what became of its uplink.  Takes netns.
+ */
 void		 pool_adopt(struct chan *, uint32_t rid, const char *id,
-		    int open, int netns);
+		    enum ruleset kind, int open, int netns);
+/* Its uplink is up (why NULL), or is not; may drop it. */
+void		 pool_uplinked(struct net *, const char *why);
 /* Requests that are not answered yet. */
 unsigned int	 pool_waiting(void);
 /* A create made a step, or a net went: see to the pool. */
 void		 pool_stir(int step);
+
+/* ---- uplink.c: ways out, by uplinkd ----------------------------------- */
+
+void		 uplink_init(struct event_base *, struct chan *);
+/*
+ * Asks for one; pool_uplinked() follows.  keep: one that outlived the daemons
+ * before is as good.
+ */
+void		 uplink_start(struct net *, int keep);
+/* Ends what it has or was asked for. */
+void		 uplink_end(struct net *);
+/* A message of uplinkd's. */
+void		 uplink_on(const struct msg *);
 
 /* ---- requests.c ------------------------------------------------------ */
 

@@ -116,7 +116,7 @@ k_take(void)
 }
 
 struct net *
-net_new(unsigned int k)
+net_new(unsigned int k, enum ruleset kind)
 {
 	struct net	*n;
 
@@ -124,11 +124,11 @@ net_new(unsigned int k)
 		return NULL;
 	n = xcalloc(1, sizeof(*n));
 	n->state = MAKING;
-	n->kind = RULESET_NONE;
+	n->kind = kind;
 	n->k = k;
-	n->netns = n->ctl = -1;
+	n->netns = n->ctl = n->route = -1;
 	by_k[k] = n;
-	nets.making++;
+	nets.making[kind]++;
 	return n;
 }
 
@@ -139,15 +139,15 @@ net_move(struct net *n, enum net_state to)
 	int		was = is_box(n);
 
 	n->state = to;
-	nets.making -= from == MAKING;
-	nets.pooled -= from == POOLED;
+	nets.making[n->kind] -= from == MAKING;
+	nets.pooled[n->kind] -= from == POOLED;
 	nets.sealed -= from == SEALED;
 	if (from == POOLED)
-		TAILQ_REMOVE(&nets.pool, n, pool);
-	nets.pooled += to == POOLED;
+		TAILQ_REMOVE(&nets.pool[n->kind], n, pool);
+	nets.pooled[n->kind] += to == POOLED;
 	nets.sealed += to == SEALED;
 	if (to == POOLED)
-		TAILQ_INSERT_TAIL(&nets.pool, n, pool);
+		TAILQ_INSERT_TAIL(&nets.pool[n->kind], n, pool);
 	if (!was && is_box(n)) {
 		LIST_INSERT_HEAD(&by_id[bucket(n->id)], n, hash);
 		nets.boxes++;
@@ -175,11 +175,19 @@ net_gone(struct net *n)
 void
 net_drop(struct net *n)
 {
+	uplink_end(n);
 	net_move(n, DYING);
 	fd_close(&n->ctl);
+	fd_close(&n->route);
 	fd_close(&n->netns);
 	if (!n->named)
 		net_gone(n);
+}
+
+int
+net_uplinked(const struct net *n)
+{
+	return n->kind != RULESET_EGRESS || n->uplink == UPLINK_UP;
 }
 
 /* ---- changing and reading back --------------------------------------- */
@@ -342,8 +350,12 @@ net_take(struct net *n, struct netns_made *m)
 		return NULL;
 	if (link_set(m->sock[NS_ROUTE], 1) == -1)
 		return net_fail("raise lo");
-	if (link_routes(m->sock[NS_ROUTE]) == -1)
+	n->route = steal_fd(&m->sock[NS_ROUTE]);
+	if (n->kind == RULESET_EGRESS)	/* its uplink brings others */
+		return NULL;
+	if (link_routes(n->route) == -1)
 		return net_fail("add addresses and routes");
+	fd_close(&n->route);
 	return NULL;
 }
 
@@ -535,8 +547,10 @@ nets_init(struct event_base *base, const struct nets_fds *fds, int absent,
 {
 	struct event	*ev;
 	uint16_t	 r;
+	int		 i;
 
-	TAILQ_INIT(&nets.pool);
+	for (i = 0; i < RULESET_N; i++)
+		TAILQ_INIT(&nets.pool[i]);
 	nets.home = fds->home;
 	nets.absent = absent;
 	nets.room = room;
@@ -551,5 +565,4 @@ nets_init(struct event_base *base, const struct nets_fds *fds, int absent,
 	ev = event_new(base, fds->watch, EV_READ | EV_PERSIST, on_watch, NULL);
 	if (ev == NULL || event_add(ev, NULL) == -1)
 		fatalx("event_add");
-	pool_init(base, fds->maker);
 }

@@ -5,13 +5,16 @@
  * The maker answers in the order of the questions, of which only a few are
  * under way (the kernel counts and bounds descriptors on their way); `asked'
  * remembers what each one was.  A new network goes to the NET_MAKE that
- * waits longest, else into the pool.
+ * waits longest for its kind, else into the pool of its kind; one of `egress'
+ * is new when its uplink is up (uplink.c).
  *
- * The pool is filled while no box is on its way between NET_MAKE and
+ * The pools are filled while no box is on its way between NET_MAKE and
  * NET_OPEN, so that preparing never delays a create; a create that finds
- * the pool empty has one made at once.
+ * its pool empty has one made at once.  That of `egress', whose members are
+ * processes, is filled once a box of that kind was there.
  *
- * Must never: hand out what is not sealed and was not read back.
+ * Must never: hand out what is not sealed and was not read back, or an
+ * `egress' without a way out.
  */
 #include <errno.h>
 #include <event2/event.h>
@@ -23,7 +26,7 @@
 #include "netd.h"
 #include "xmalloc.h"
 
-#define POOL		4	/* prepared nets */
+#define POOL		4	/* prepared nets `none' */
 #define REFILL_MS	30	/* after the last NET_OPEN: the proof follows */
 #define HURRY_MS	4	/* when few are left */
 #define STUCK_MS	250	/* a create that takes longer does not hinder */
@@ -35,6 +38,7 @@ struct wait {
 	struct chan		*chan;	/* borrowed: netd.c */
 	uint32_t		 rid;
 	char			 id[ULID_LEN + 1];
+	enum ruleset		 kind;
 	int			 netns;	/* owned; NET_ADOPT, else -1 */
 	int			 open;	/* NET_ADOPT */
 };
@@ -47,7 +51,7 @@ struct asked {
 };
 STAILQ_HEAD(questions, asked);
 
-static struct waits		 waiting = STAILQ_HEAD_INITIALIZER(waiting);
+static struct waits		 waiting[RULESET_N];	/* by kind */
 static struct waits		 adopting = STAILQ_HEAD_INITIALIZER(adopting);
 static struct questions		 asked = STAILQ_HEAD_INITIALIZER(asked);
 
@@ -55,7 +59,9 @@ static struct {
 	int		 maker;			/* borrowed: netd.c */
 	struct event	*timer;			/* owned */
 	int		 going;			/* DAEMON_GO came */
-	unsigned int	 nwaiting;		/* NET_MAKE */
+	unsigned int	 most[RULESET_N];	/* prepared */
+	unsigned int	 egress;		/* as configured */
+	unsigned int	 nwaiting[RULESET_N];	/* NET_MAKE */
 	unsigned int	 nadopting;		/* asked or not */
 	unsigned int	 nasked;
 	uint64_t	 hold_ms;		/* no filling before */
@@ -72,12 +78,13 @@ wait_free(struct wait *w)
 }
 
 static struct wait *
-wait_new(struct chan *c, uint32_t rid, const char *id)
+wait_new(struct chan *c, uint32_t rid, const char *id, enum ruleset kind)
 {
 	struct wait	*w = xcalloc(1, sizeof(*w));
 
 	w->chan = c;
 	w->rid = rid;
+	w->kind = kind;
 	w->netns = -1;
 	(void)str_copy(w->id, id, sizeof(w->id));	/* was bounded */
 	return w;
@@ -114,14 +121,49 @@ maker_ask(struct wait *adopt, unsigned int k)
 }
 
 static int
-make_one(void)
+make_one(enum ruleset kind)
 {
-	struct net	*n = net_new(0);
+	struct net	*n = net_new(0, kind);
 
 	if (n == NULL)
 		return -1;
 	maker_ask(NULL, n->k);
 	return 0;
+}
+
+/* The NET_MAKE that waits longest, unless its box got a net meanwhile. */
+static struct wait *
+next_waiting(enum ruleset kind)
+{
+	struct wait	*w;
+
+	while ((w = wait_take(&waiting[kind])) != NULL) {
+		pool.nwaiting[kind]--;
+		if (net_find(w->id) == NULL)
+			return w;
+		netd_sent(w->chan, chan_error(w->chan, w->rid, CODE_EXISTS,
+		    "the box has a network"));
+		wait_free(w);
+	}
+	return NULL;
+}
+
+/* As many of a kind as are waited for. */
+static void
+pump_kind(enum ruleset kind)
+{
+	struct wait	*w;
+
+	while (pool.nasked < NETNS_INFLIGHT &&
+	    nets.making[kind] < pool.nwaiting[kind]) {
+		if (make_one(kind) == 0)
+			continue;
+		if ((w = next_waiting(kind)) == NULL)
+			return;
+		netd_sent(w->chan, chan_error(w->chan, w->rid,
+		    CODE_NO_SPACE_FOR_BOX, "no number left for a network"));
+		wait_free(w);
+	}
 }
 
 /* Asks for all that is waited for, as far as questions may be under way. */
@@ -133,15 +175,8 @@ pump(void)
 	while (pool.nasked < NETNS_INFLIGHT &&
 	    (w = wait_take(&adopting)) != NULL)
 		maker_ask(w, 0);
-	while (pool.nasked < NETNS_INFLIGHT && nets.making < pool.nwaiting) {
-		if (make_one() == 0)
-			continue;
-		w = wait_take(&waiting);
-		pool.nwaiting--;
-		netd_sent(w->chan, chan_error(w->chan, w->rid,
-		    CODE_NO_SPACE_FOR_BOX, "no number left for a network"));
-		wait_free(w);
-	}
+	pump_kind(RULESET_NONE);
+	pump_kind(RULESET_EGRESS);
 }
 
 static void
@@ -153,23 +188,45 @@ refill_at(uint64_t ms)
 	(void)event_add(pool.timer, &tv);	/* memory: next time */
 }
 
+/* The kind of which one is to be made; 0: the pools are full. */
+static enum ruleset
+lacking(void)
+{
+	enum ruleset	k;
+
+	for (k = RULESET_NONE; k < RULESET_N; k++)
+		if (nets.pooled[k] < pool.most[k])
+			return k;
+	return RULESET_SEALED;
+}
+
+static int
+is_idle(void)
+{
+	return pool.going && pool.nadopting == 0 &&
+	    pool.nwaiting[RULESET_NONE] == 0 &&
+	    pool.nwaiting[RULESET_EGRESS] == 0 &&
+	    nets.making[RULESET_NONE] == 0 && nets.making[RULESET_EGRESS] == 0;
+}
+
 /* One net at a time, when nothing else is to do; its answer leads here. */
 static void
 refill(void)
 {
+	enum ruleset	kind = lacking();
 	uint64_t	now = mono_ms(), rest;
 
-	rest = nets.pooled < POOL / 2 ? HURRY_MS : REFILL_MS;
-	if (!pool.going || pool.nwaiting != 0 || pool.nadopting != 0 ||
-	    nets.making != 0 || nets.pooled >= POOL)
+	if (kind == RULESET_SEALED || !is_idle())
 		return;
+	rest = nets.pooled[kind] < pool.most[kind] / 2 ? HURRY_MS :
+	    REFILL_MS;
 	if (now < pool.hold_ms)
 		refill_at(pool.hold_ms - now);
 	else if (nets.sealed != 0 && now < pool.moved_ms + STUCK_MS)
 		refill_at(pool.moved_ms + STUCK_MS - now);
 	else if (now < pool.moved_ms + rest)
 		refill_at(pool.moved_ms + rest - now);
-	else if (make_one() == -1)
+	else if (make_one(kind) == -1)
 		refill_at(RETRY_MS);
 }
 
@@ -205,40 +262,15 @@ net_give(struct net *n, struct chan *c, uint32_t rid, const char *id)
 
 /* ---- the maker's answers --------------------------------------------- */
 
-/* The NET_MAKE that waits longest, unless its box got a net meanwhile. */
-static struct wait *
-next_waiting(void)
-{
-	struct wait	*w;
-
-	while ((w = wait_take(&waiting)) != NULL) {
-		pool.nwaiting--;
-		if (net_find(w->id) == NULL)
-			return w;
-		netd_sent(w->chan, chan_error(w->chan, w->rid, CODE_EXISTS,
-		    "the box has a network"));
-		wait_free(w);
-	}
-	return NULL;
-}
-
+/* A net is whole; or, step, it is not. */
 static void
-made_new(struct netns_made *m)
+made(struct net *n, const char *step)
 {
-	struct net	*n = net_at(m->k);
-	struct wait	*w = next_waiting();
-	const char	*step = m->step;
+	struct wait	*w = next_waiting(n->kind);
 
-	if (n == NULL || n->state != MAKING)
-		fatalx("the maker answers what nobody asked");
-	if (m->error == 0)
-		step = net_prepare(n, m);
-	else
-		log_warnx("make network namespace: %s: %s", m->step,
-		    strerror(m->error));
-	if (m->error == 0 && step == NULL && w != NULL) {
+	if (step == NULL && w != NULL) {
 		net_give(n, w->chan, w->rid, w->id);
-	} else if (m->error == 0 && step == NULL) {
+	} else if (step == NULL) {
 		net_move(n, POOLED);
 	} else {
 		net_drop(n);
@@ -253,9 +285,43 @@ made_new(struct netns_made *m)
 }
 
 static void
-made_adopted(struct netns_made *m, struct wait *w)
+made_new(struct netns_made *m)
 {
-	struct msg_net_opened	 o = { .k = m->k };
+	struct net	*n = net_at(m->k);
+	const char	*step = m->step;
+
+	if (n == NULL || n->state != MAKING)
+		fatalx("the maker answers what nobody asked");
+	if (m->error == 0)
+		step = net_prepare(n, m);
+	else
+		log_warnx("make network namespace: %s: %s", m->step,
+		    strerror(m->error));
+	if (m->error == 0 && step == NULL && n->kind == RULESET_EGRESS) {
+		uplink_start(n, 0);
+		if (n->uplink == UPLINK_ASKED)
+			return;
+		step = "way out";
+	}
+	made(n, step);
+}
+
+static void
+adopted(const struct net *n, const struct wait *w)
+{
+	struct msg_net_opened	 o = { .k = n->k };
+
+	(void)str_copy(o.ruleset, ruleset_hash(w->open ? n->kind :
+	    RULESET_SEALED), sizeof(o.ruleset));
+	netd_sent(w->chan, chan_send(w->chan, MSG_NET_OPENED, w->rid, &o,
+	    -1));
+}
+
+/* Takes w, or leaves it to the net until its uplink is there. */
+static void
+made_adopted(struct netns_made *m, struct wait **w_arg)
+{
+	struct wait		*w = *w_arg;
 	const char		*step;
 	struct net		*n;
 
@@ -273,16 +339,36 @@ made_adopted(struct netns_made *m, struct wait *w)
 		    "network %u is in use", m->k));
 		return;
 	}
-	n = net_new(m->k);
+	n = net_new(m->k, w->kind);
 	if ((step = net_adopt(n, m, w->id, w->open)) != NULL) {
 		netd_sent(w->chan, chan_error(w->chan, w->rid,
 		    CODE_INTERNAL, "network namespace: %s", step));
 		return;
 	}
-	(void)str_copy(o.ruleset, ruleset_hash(w->open ? n->kind :
-	    RULESET_SEALED), sizeof(o.ruleset));
-	netd_sent(w->chan, chan_send(w->chan, MSG_NET_OPENED, w->rid, &o,
-	    -1));
+	if (n->kind == RULESET_EGRESS)
+		uplink_start(n, 1);
+	if (n->uplink == UPLINK_ASKED)
+		n->adopter = steal_ptr(w_arg);
+	else
+		adopted(n, w);
+}
+
+/* A box that was adopted has its network, whether that leads out or not. */
+void
+pool_uplinked(struct net *n, const char *why)
+{
+	struct wait	*w = steal_ptr(&n->adopter);
+
+	if (w != NULL) {
+		pool.nadopting--;
+		adopted(n, w);
+		wait_free(w);
+	} else if (n->state == MAKING)
+		made(n, why);
+	else if (why == NULL)
+		log_info("network %u: has a way out again", n->k);
+	pump();
+	refill();
 }
 
 static void
@@ -299,12 +385,14 @@ on_maker(evutil_socket_t fd, short what, void *arg)
 			fatalx("the maker answers what nobody asked");
 		STAILQ_REMOVE_HEAD(&asked, next);
 		pool.nasked--;
+		if (a->adopt == NULL)
+			made_new(&m);
+		else
+			made_adopted(&m, &a->adopt);
 		if (a->adopt != NULL) {
 			pool.nadopting--;
-			made_adopted(&m, a->adopt);
 			wait_free(a->adopt);
-		} else
-			made_new(&m);
+		}
 		free(a);
 		netns_close(&m);
 		pump();
@@ -316,28 +404,39 @@ on_maker(evutil_socket_t fd, short what, void *arg)
 
 /* ---- requests that may have to wait ---------------------------------- */
 
-void
-pool_give(struct chan *c, uint32_t rid, const char *id)
+/* Its pool is worth filling from now on. */
+static void
+egress_used(enum ruleset kind)
 {
-	struct net	*n = TAILQ_FIRST(&nets.pool);
+	if (kind == RULESET_EGRESS)
+		pool.most[kind] = pool.egress;
+}
+
+void
+pool_give(struct chan *c, uint32_t rid, const char *id, enum ruleset kind)
+{
+	struct net	*n = TAILQ_FIRST(&nets.pool[kind]);
 	struct wait	*w;
 
+	egress_used(kind);
 	if (n != NULL) {
 		net_give(n, c, rid, id);
 		refill();
 		return;
 	}
-	w = wait_new(c, rid, id);
-	STAILQ_INSERT_TAIL(&waiting, w, next);
-	pool.nwaiting++;
+	w = wait_new(c, rid, id, kind);
+	STAILQ_INSERT_TAIL(&waiting[kind], w, next);
+	pool.nwaiting[kind]++;
 	pump();
 }
 
 void
-pool_adopt(struct chan *c, uint32_t rid, const char *id, int open, int netns)
+pool_adopt(struct chan *c, uint32_t rid, const char *id, enum ruleset kind,
+    int open, int netns)
 {
-	struct wait	*w = wait_new(c, rid, id);
+	struct wait	*w = wait_new(c, rid, id, kind);
 
+	egress_used(kind);
 	w->open = open;
 	w->netns = netns;
 	STAILQ_INSERT_TAIL(&adopting, w, next);
@@ -348,7 +447,8 @@ pool_adopt(struct chan *c, uint32_t rid, const char *id, int open, int netns)
 unsigned int
 pool_waiting(void)
 {
-	return pool.nwaiting + pool.nadopting;
+	return pool.nwaiting[RULESET_NONE] + pool.nwaiting[RULESET_EGRESS] +
+	    pool.nadopting;
 }
 
 void
@@ -360,11 +460,16 @@ pool_stir(int step)
 }
 
 void
-pool_init(struct event_base *base, int maker_fd)
+pool_init(struct event_base *base, int maker_fd, unsigned int egress)
 {
 	struct event	*ev;
+	int		 i;
 
+	for (i = 0; i < RULESET_N; i++)
+		STAILQ_INIT(&waiting[i]);
 	pool.maker = maker_fd;
+	pool.most[RULESET_NONE] = POOL;
+	pool.egress = egress;
 	pool.timer = event_new(base, -1, 0, on_refill, NULL);
 	ev = event_new(base, maker_fd, EV_READ | EV_PERSIST, on_maker, NULL);
 	if (pool.timer == NULL || ev == NULL || event_add(ev, NULL) == -1)
@@ -378,4 +483,14 @@ pool_go(void)
 	/* adoptions come first: see NET_ADOPT in proto.def */
 	pool.moved_ms = mono_ms();
 	refill_at(STUCK_MS);
+}
+
+void
+pool_stop(void)
+{
+	struct net	*n;
+
+	/* those of `none' end with us */
+	TAILQ_FOREACH(n, &nets.pool[RULESET_EGRESS], pool)
+		uplink_end(n);
 }

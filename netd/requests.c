@@ -22,29 +22,35 @@ is_full(struct chan *c, const struct msg *m)
 	return 1;
 }
 
-static int
-is_none(struct chan *c, const struct msg *m, uint64_t network)
+/* The ruleset that a network has when it is open; 0: none, it was refused. */
+static enum ruleset
+kind_of(struct chan *c, const struct msg *m, uint64_t network)
 {
 	if (network == NETWORK_NONE)
-		return 1;
+		return RULESET_NONE;
+	if (network == NETWORK_EGRESS && !nets.absent)
+		return RULESET_EGRESS;
 	netd_sent(c, chan_error(c, m->rid, CODE_NETWORK_UNSUPPORTED,
-	    "network %s is not there yet: use none",
+	    network == NETWORK_EGRESS ? "network %s needs netfilter, which "
+	    "the configuration says is not there: use none" :
+	    "network %s is not there yet: use none or egress",
 	    network_name((unsigned int)network)));
-	return 0;
+	return RULESET_SEALED;
 }
 
 void
 netd_on_net_make(struct chan *c, const struct msg *m)
 {
 	const struct msg_net_make	*b = &m->body.net_make;
+	enum ruleset			 kind = kind_of(c, m, b->network);
 
-	if (!is_none(c, m, b->network) || is_full(c, m))
+	if (kind == RULESET_SEALED || is_full(c, m))
 		return;
 	if (net_find(b->id) != NULL)
 		netd_sent(c, chan_error(c, m->rid, CODE_EXISTS,
 		    "the box has a network"));
 	else
-		pool_give(c, m->rid, b->id);
+		pool_give(c, m->rid, b->id, kind);
 }
 
 /* Answers NET_OPEN and NET_CUT after the change, or with what failed. */
@@ -58,6 +64,11 @@ set_state(struct chan *c, const struct msg *m, uint64_t k,
 	if (n == NULL) {
 		netd_sent(c, chan_error(c, m->rid, CODE_NOT_FOUND,
 		    "network %u is nobody's", (unsigned int)k));
+		return "";
+	}
+	if (to == OPEN && !net_uplinked(n)) {
+		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
+		    "network %u has no way out", n->k));
 		return "";
 	}
 	step = net_set(n, to == OPEN ? n->kind : RULESET_SEALED);
@@ -110,9 +121,11 @@ void
 netd_on_net_adopt(struct chan *c, struct msg *m)
 {
 	const struct msg_net_adopt	*b = &m->body.net_adopt;
+	enum ruleset			 kind = kind_of(c, m, b->network);
 
-	if (is_none(c, m, b->network) && !is_full(c, m))
-		pool_adopt(c, m->rid, b->id, b->open != 0, steal_fd(&m->fd));
+	if (kind != RULESET_SEALED && !is_full(c, m))
+		pool_adopt(c, m->rid, b->id, kind, b->open != 0,
+		    steal_fd(&m->fd));
 }
 
 void
@@ -137,5 +150,6 @@ netd_on_net_status(struct chan *c, const struct msg *m)
 	}
 	s.state = n->state == OPEN ? 1 : n->state == CUT ? 2 : 0;
 	s.whole = r == 1;
+	s.uplink = (uint64_t)net_uplinked(n);
 	netd_sent(c, chan_send(c, MSG_NET_STATUS_IS, m->rid, &s, -1));
 }

@@ -504,7 +504,7 @@ static void
 netd_msg(const struct msg *m)
 {
 	struct msg_net_status_is	n = { .state = 1, .ruleset = "absent",
-	    .whole = 1 };
+	    .whole = 1, .uplink = 1 };
 
 	(void)chan_send(&w.netd, MSG_NET_STATUS_IS, m->rid, &n, -1);
 }

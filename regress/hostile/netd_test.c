@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "netd_probe.h"
+#include "netd_uplink.h"
 #include "netd_world.h"
 #include "xmalloc.h"
 
@@ -307,7 +308,8 @@ refused(unsigned int type, const void *body, int fd)
 
 START_TEST(refusals)
 {
-	struct msg_net_make		mk = { .id = ID1, .network = 1 };
+	struct msg_net_make		mk = { .id = ID1,
+					    .network = NETWORK_ALLOWLIST };
 	struct msg_net_open		op = { .k = 7 };
 	struct msg_net_cut		cut = { .k = 65535 };
 	struct msg_net_status_is	s;
@@ -715,7 +717,7 @@ START_TEST(descriptor_limit)
 	int			i;
 
 	world_kill(&w);
-	w.nofile = 64 + 2 * 3;
+	w.nofile = 64 + 3 * 3;
 	world_start(&w);
 	for (i = 0; i < 3; i++) {
 		id_of(i, id);
@@ -739,7 +741,12 @@ START_TEST(absent)
 	struct msg			m;
 	unsigned int			k;
 	int				netns;
+	struct msg_net_make		mk = { .id = ID1,
+					    .network = NETWORK_EGRESS };
 
+	/* nothing would be between the box and its way out */
+	ck_assert_uint_eq(refused(MSG_NET_MAKE, &mk, -1),
+	    CODE_NETWORK_UNSUPPORTED);
 	k = world_net(&w, ID1, &netns);
 	ck_assert_int_eq(in_box(netns, probe_lo_down), 0);
 	world_open(&w, k, hash);
@@ -778,6 +785,7 @@ main(void)
 {
 	Suite	*s = suite_create("netd");
 	TCase	*with = tcase_create("with"), *without = tcase_create("absent");
+	TCase	*uplinks = tcase_create("uplinks");
 	SRunner	*r;
 	int	 failed;
 
@@ -815,9 +823,11 @@ main(void)
 	tcase_add_test(with, twice_at_once);
 	tcase_add_test(with, burst);
 	tcase_add_test(with, descriptor_limit);
-	if (world_netfilter())
+	uplink_tests(uplinks);
+	if (world_netfilter()) {
 		suite_add_tcase(s, with);
-	else
+		suite_add_tcase(s, uplinks);
+	} else
 		printf("skipped: this kernel has no netfilter\n");
 	tcase_add_checked_fixture(without, setup_without, teardown);
 	tcase_set_timeout(without, 60);

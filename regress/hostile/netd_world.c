@@ -112,7 +112,7 @@ world_make(struct world *w)
 	snprintf(map, sizeof(map), "0 %u 1\n1 %u 65535\n", WORLD_NETD,
 	    NETBASE);
 	w->u1 = userns(0, map);
-	w->privd.fd = w->apid.fd = -1;
+	w->privd.fd = w->apid.fd = w->uplinkd.fd = -1;
 	snprintf(w->log, sizeof(w->log), "/tmp/netd-test.XXXXXX");
 	ck_assert_int_ne(fd = mkstemp(w->log), -1);
 	close(fd);
@@ -133,11 +133,12 @@ world_free(struct world *w)
 	unlink(w->log);
 }
 
-static void	run(struct world *, int, int, int) __attribute__((noreturn));
+static void	run(struct world *, int, int, int, int)
+    __attribute__((noreturn));
 
 /* The child that becomes netd. */
 static void
-run(struct world *w, int privd, int apid, int conf)
+run(struct world *w, int privd, int apid, int uplinkd, int conf)
 {
 	const char	*path = WB_TOP_BUILDDIR "/netd/netd";
 	char		 arg0[] = WB_TOP_BUILDDIR "/netd/netd";
@@ -157,16 +158,17 @@ run(struct world *w, int privd, int apid, int conf)
 	exe = fcntl(exe, F_DUPFD_CLOEXEC, 40);
 	privd = fcntl(privd, F_DUPFD, 40);
 	apid = fcntl(apid, F_DUPFD, 40);
+	uplinkd = fcntl(uplinkd, F_DUPFD, 40);
 	conf = fcntl(conf, F_DUPFD, 40);
 	log = fcntl(log, F_DUPFD, 40);
 	if (dup2(null, 0) == -1 || dup2(null, 1) == -1 ||
 	    dup2(log, 2) == -1 || dup2(privd, 3) == -1 ||
 	    dup2(conf, 4) == -1 || dup2(apid, 5) == -1 ||
-	    dup3(exe, 6, O_CLOEXEC) == -1)
+	    dup2(uplinkd, 6) == -1 || dup3(exe, 7, O_CLOEXEC) == -1)
 		_exit(93);
-	(void)syscall(SYS_close_range, 7, ~0U, 0);
+	(void)syscall(SYS_close_range, 8, ~0U, 0);
 	/* by descriptor: the build tree may lie where others cannot go */
-	fexecve(6, argv, envp);
+	fexecve(7, argv, envp);
 	_exit(94);
 }
 
@@ -175,21 +177,25 @@ world_start(struct world *w)
 {
 	struct msg_daemon_go	go = { .generation = 1 };
 	struct msg		m;
-	int			conf, pv[2], av[2];
+	int			conf, pv[2], av[2], uv[2];
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 	    pv), 0);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 	    av), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    uv), 0);
 	ck_assert_int_ne(conf = conf_seal(&w->conf), -1);
 	ck_assert_int_ne(w->pid = fork(), -1);
 	if (w->pid == 0)
-		run(w, pv[1], av[1], conf);
+		run(w, pv[1], av[1], uv[1], conf);
 	close(pv[1]);
 	close(av[1]);
+	close(uv[1]);
 	close(conf);
 	chan_init(&w->privd, pv[0], A_PRIVD, A_NETD, S_INIT);
 	chan_init(&w->apid, av[0], A_APID, A_NETD, S_RUN);
+	chan_init(&w->uplinkd, uv[0], A_UPLINKD, A_NETD, S_RUN);
 	ck_assert_uint_eq(world_next(&w->privd, &m), MSG_DAEMON_READY);
 	w->privd.state = S_RUN;
 	ck_assert_int_eq(chan_send(&w->privd, MSG_DAEMON_GO, m.rid, &go, -1),
@@ -201,6 +207,7 @@ world_hangup(struct world *w)
 {
 	chan_close(&w->privd);
 	chan_close(&w->apid);
+	chan_close(&w->uplinkd);
 	w->pid = 0;
 }
 

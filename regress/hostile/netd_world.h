@@ -1,6 +1,7 @@
 /*
  * netd_world: the real netd in a user namespace as privd makes it, with the
- * test in privd's and apid's place; and boxes, as far as netd sees them.
+ * test in the places of privd, apid and uplinkd; and boxes, as far as netd
+ * sees them.
  */
 #ifndef REGRESS_NETD_WORLD_H
 #define REGRESS_NETD_WORLD_H
@@ -16,7 +17,7 @@
 struct world {
 	int		 u1;		/* its user namespace */
 	pid_t		 pid;		/* 0: none runs */
-	struct chan	 privd, apid;	/* our ends */
+	struct chan	 privd, apid, uplinkd;	/* our ends */
 	struct conf	 conf;
 	unsigned int	 nofile;	/* limit it is started with; 0: ours */
 	char		 log[64];	/* file of its stderr */

@@ -436,8 +436,7 @@ found_again(unsigned int k, struct netns_made *m)
 	*m = (struct netns_made){ .k = k,
 	    .netns = fcntl(lab.netns[LAB_BOX], F_DUPFD_CLOEXEC, 0),
 	    .sock = { fcntl(lab.nft, F_DUPFD_CLOEXEC, 0), -1, sv[0], -1 } };
-	ck_assert_ptr_ne(n = net_new(k), NULL);
-	n->kind = RULESET_EGRESS;
+	ck_assert_ptr_ne(n = net_new(k, RULESET_EGRESS), NULL);
 	return n;
 }
 

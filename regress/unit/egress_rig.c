@@ -160,10 +160,9 @@ live(void)
 struct net *
 sealed_net(const char *id, int netns, int nft)
 {
-	struct net	*n = net_new(0);
+	struct net	*n = net_new(0, RULESET_EGRESS);
 
 	ck_assert_ptr_ne(n, NULL);
-	n->kind = RULESET_EGRESS;
 	n->netns = netns;
 	n->ctl = nft;
 	net_own(n, id, SEALED);

@@ -1,0 +1,183 @@
+/*
+ * uplink.c: the way out of a network `egress', which uplinkd starts.
+ *
+ * Theory of operation.  Beside its state a net of that kind has that of its
+ * uplink:
+ *
+ *	NONE	there is none, or it has gone
+ *	ASKED	uplinkd was asked for one
+ *	UP	packets can go, if the ruleset lets them
+ *
+ *	NONE -> ASKED	when the net is made or adopted; for a box's net that
+ *			lost it or could not get it, each second
+ *	ASKED -> UP	by UPLINK_STARTED, and after IPv6 was set up
+ *	any -> NONE	by an error, by UPLINK_DOWN, by the end of the net
+ *
+ * slirp4netns gives its tap an IPv4 address and the route; the IPv6 address
+ * is given here, for its own (SLAAC) takes seconds.  A tap ends with its
+ * slirp4netns, and its addresses and routes with it: what a box then wants to
+ * reach is unreachable at once.
+ *
+ * Must never: tell that one is up which uplinkd did not say is up.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "netd.h"
+#include "xmalloc.h"
+
+#define RETRY_S		1	/* between attempts for a box's net */
+
+static struct chan	*uplinkd;	/* borrowed: netd.c */
+static struct event	*retry;		/* owned */
+
+static void
+retry_later(void)
+{
+	const struct timeval	tv = { RETRY_S, 0 };
+
+	if (!event_pending(retry, EV_TIMEOUT, NULL) &&
+	    event_add(retry, &tv) == -1)
+		fatalx("event_add");
+}
+
+void
+uplink_start(struct net *n, int keep)
+{
+	struct msg_uplink_start	m = { .k = n->k, .keep = (uint64_t)keep };
+	int			fd = fcntl(n->netns, F_DUPFD_CLOEXEC, 0);
+
+	if (fd == -1) {
+		log_warn("network %u: duplicate descriptor", n->k);
+		retry_later();
+		return;
+	}
+	n->uplink = UPLINK_ASKED;
+	netd_sent(uplinkd, chan_ask(uplinkd, MSG_UPLINK_START, &m, fd,
+	    &n->uplink_rid));
+}
+
+void
+uplink_end(struct net *n)
+{
+	struct msg_uplink_end	m = { .k = n->k };
+
+	if (n->uplink == UPLINK_NONE)
+		return;
+	n->uplink = UPLINK_NONE;
+	netd_sent(uplinkd, chan_ask(uplinkd, MSG_UPLINK_END, &m, -1, NULL));
+}
+
+/* Whoever waits for it is told; a box's net gets another. */
+static void
+up_failed(struct net *n, const char *why)
+{
+	uplink_end(n);
+	pool_uplinked(n, why);		/* which may free it */
+	retry_later();
+}
+
+static void
+on_started(const struct msg *m)
+{
+	const struct msg_uplink_started	*s = &m->body.uplink_started;
+	struct net			*n = net_at((unsigned int)s->k);
+
+	if (n == NULL || n->uplink != UPLINK_ASKED ||
+	    n->uplink_rid != m->rid)
+		return;			/* of one that was let go of since */
+	n->uplink = UPLINK_UP;
+	if (!s->kept && s->ipv6 && link_uplink6(n->route) == -1) {
+		log_warn("network %u: set up IPv6", n->k);
+		up_failed(n, "set up IPv6");
+		return;
+	}
+	log_debug("network %u: has a way out", n->k);
+	pool_uplinked(n, NULL);
+}
+
+/* Which one an error speaks of is known by its number alone. */
+static void
+on_error(const struct msg *m)
+{
+	struct net	*n;
+	unsigned int	 k;
+
+	for (k = 1; k <= NET_KMAX; k++) {
+		if ((n = net_at(k)) == NULL || n->uplink != UPLINK_ASKED ||
+		    n->uplink_rid != m->rid)
+			continue;
+		log_warnx("network %u: uplinkd: %s", k,
+		    m->body.error.detail);
+		n->uplink = UPLINK_NONE;
+		up_failed(n, m->body.error.detail);
+		return;
+	}
+}
+
+static void
+on_down(const struct msg *m)
+{
+	struct net	*n = net_at((unsigned int)m->body.uplink_down.k);
+
+	if (n == NULL || n->uplink != UPLINK_UP)
+		return;
+	log_warnx("network %u: its way out is gone", n->k);
+	n->uplink = UPLINK_NONE;
+	if (net_by_k(n->k) != NULL) {
+		uplink_start(n, 0);
+		return;
+	}
+	net_drop(n);			/* of the pool */
+	pool_stir(0);
+}
+
+/*
+ * Hostile: uplinkd decides whether a box has a way out, which is its work;
+ * what it says of a k that was not asked for it is not heard.
+ */
+void
+uplink_on(const struct msg *m)
+{
+	switch (m->row->type) {
+	case MSG_UPLINK_STARTED:
+		on_started(m);
+		return;
+	case MSG_UPLINK_DOWN:
+		on_down(m);
+		return;
+	case MSG_ERROR:
+		on_error(m);
+		return;
+	case MSG_OK:
+		return;			/* an end: it does not matter when */
+	}
+	fatalx("%s is of no use here", m->row->name);
+}
+
+static void
+on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	struct net	*n;
+	unsigned int	 k;
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	for (k = 1; k <= NET_KMAX; k++)
+		if ((n = net_by_k(k)) != NULL && !n->orphan &&
+		    n->kind == RULESET_EGRESS && n->uplink == UPLINK_NONE)
+			uplink_start(n, 0);
+}
+
+void
+uplink_init(struct event_base *base, struct chan *c)
+{
+	uplinkd = c;
+	if ((retry = event_new(base, -1, 0, on_retry, NULL)) == NULL)
+		fatalx("event_new");
+}

@@ -1,0 +1,368 @@
+/*
+ * netd_uplink.c: networks `egress' of the real netd, with the test in
+ * uplinkd's place: nothing is handed out or opened without a way out, and
+ * one that was lost is asked for again.
+ */
+#include <sys/stat.h>
+
+#include <check.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "netd_uplink.h"
+#include "netd_world.h"
+#include "xmalloc.h"
+
+#define ID1	"01K8ZZZZZZZZZZZZZZZZZZZZZ1"
+#define ID2	"01K8ZZZZZZZZZZZZZZZZZZZZZ2"
+
+static struct world	w;
+
+static void
+setup(void)
+{
+	world_make(&w);
+	w.conf.egress_pool = 0;
+	world_start(&w);
+}
+
+static void
+teardown(void)
+{
+	world_free(&w);
+}
+
+/* ---- in uplinkd's place -------------------------------------------------- */
+
+/* UPLINK_START for a netns, whose descriptor is *ret_netns; its rid. */
+static uint32_t
+asked(unsigned int *ret_k, int keep, int *ret_netns)
+{
+	struct msg	m;
+
+	ck_assert_uint_eq(world_next(&w.uplinkd, &m), MSG_UPLINK_START);
+	ck_assert_uint_eq(m.body.uplink_start.keep, (uint64_t)keep);
+	ck_assert_int_ne(m.fd, -1);
+	if (ret_netns != NULL)
+		*ret_netns = m.fd;
+	else
+		close(m.fd);
+	*ret_k = (unsigned int)m.body.uplink_start.k;
+	return m.rid;
+}
+
+static void
+say_started(unsigned int k, uint32_t rid, int kept)
+{
+	struct msg_uplink_started	s = { .k = k, .kept = (uint64_t)kept };
+
+	ck_assert_int_eq(chan_send(&w.uplinkd, MSG_UPLINK_STARTED, rid, &s,
+	    -1), 0);
+}
+
+static void
+say_down(unsigned int k)
+{
+	struct msg_uplink_down	d = { .k = k };
+
+	ck_assert_int_eq(chan_send(&w.uplinkd, MSG_UPLINK_DOWN, 0, &d, -1),
+	    0);
+}
+
+static unsigned int
+ended(void)
+{
+	struct msg	m;
+
+	ck_assert_uint_eq(world_next(&w.uplinkd, &m), MSG_UPLINK_END);
+	ck_assert_int_eq(chan_ok(&w.uplinkd, m.rid), 0);
+	return (unsigned int)m.body.uplink_end.k;
+}
+
+static int
+quiet(const struct chan *c, int ms)
+{
+	struct pollfd	p = { .fd = c->fd, .events = POLLIN };
+
+	return poll(&p, 1, ms) == 0;
+}
+
+/* ---- in privd's and apid's ----------------------------------------------- */
+
+static void
+want(const char *id, uint32_t *ret_rid)
+{
+	struct msg_net_make	q = { .network = NETWORK_EGRESS };
+
+	(void)str_copy(q.id, id, sizeof(q.id));
+	ck_assert_int_eq(chan_ask(&w.privd, MSG_NET_MAKE, &q, -1, ret_rid),
+	    0);
+}
+
+static int
+made(uint32_t rid, unsigned int k)
+{
+	struct msg	m;
+
+	ck_assert_uint_eq(world_next(&w.privd, &m), MSG_NET_MADE);
+	ck_assert_uint_eq(m.rid, rid);
+	ck_assert_uint_eq(m.body.net_made.k, k);
+	return m.fd;
+}
+
+/* One with a way out. */
+static unsigned int
+egress(const char *id, int *ret_netns)
+{
+	unsigned int	k;
+	uint32_t	rid, up;
+	int		netns;
+
+	want(id, &rid);
+	up = asked(&k, 0, NULL);
+	say_started(k, up, 0);
+	netns = made(rid, k);
+	if (ret_netns != NULL)
+		*ret_netns = netns;
+	else
+		close(netns);
+	return k;
+}
+
+static unsigned int
+open_is(unsigned int k)
+{
+	struct msg_net_open	q = { .k = k };
+	struct msg		m;
+	unsigned int		t;
+
+	t = world_ask(&w.privd, MSG_NET_OPEN, &q, -1, &m);
+	return t == MSG_ERROR ? (unsigned int)m.body.error.code : t;
+}
+
+static struct msg_net_status_is
+status(const char *id)
+{
+	struct msg_net_status	q = { .wire_end = 0 };
+	struct msg		m;
+
+	(void)str_copy(q.id, id, sizeof(q.id));
+	ck_assert_uint_eq(world_ask(&w.apid, MSG_NET_STATUS, &q, -1, &m),
+	    MSG_NET_STATUS_IS);
+	return m.body.net_status_is;
+}
+
+/* ---- tests ----------------------------------------------------------------- */
+
+/* The answer to NET_MAKE waits for uplinkd's; what it is asked is the same. */
+START_TEST(waits_for_uplink)
+{
+	struct stat	a, b;
+	unsigned int	k;
+	uint32_t	rid, up;
+	int		mine, theirs;
+
+	want(ID1, &rid);
+	up = asked(&k, 0, &theirs);
+	ck_assert(quiet(&w.privd, 100));
+	say_started(k, up, 0);
+	mine = made(rid, k);
+	ck_assert_int_eq(fstat(mine, &a), 0);
+	ck_assert_int_eq(fstat(theirs, &b), 0);
+	ck_assert_uint_eq(a.st_ino, b.st_ino);
+	ck_assert_uint_eq(open_is(k), MSG_NET_OPENED);
+	ck_assert_uint_eq(status(ID1).state, 1);
+	ck_assert_uint_eq(status(ID1).whole, 1);
+	ck_assert_uint_eq(status(ID1).uplink, 1);
+	world_drop(&w, k);
+	ck_assert_uint_eq(ended(), k);
+	close(mine);
+	close(theirs);
+}
+END_TEST
+
+START_TEST(no_uplink_no_network)
+{
+	struct msg	m;
+	unsigned int	k;
+	uint32_t	rid, up;
+
+	want(ID1, &rid);
+	up = asked(&k, 0, NULL);
+	ck_assert_int_eq(chan_error(&w.uplinkd, up, CODE_INTERNAL, "no tap"),
+	    0);
+	ck_assert_uint_eq(world_next(&w.privd, &m), MSG_ERROR);
+	ck_assert_uint_eq(m.rid, rid);
+	ck_assert_uint_eq(m.body.error.code, CODE_CREATE_FAILED);
+	ck_assert_ptr_ne(strstr(m.body.error.detail, "no tap"), NULL);
+	/* `none' is not held up by it */
+	(void)world_net(&w, ID2, NULL);
+}
+END_TEST
+
+START_TEST(lost_and_found)
+{
+	unsigned int	k = egress(ID1, NULL), again;
+	uint32_t	up;
+
+	say_down(k);
+	up = asked(&again, 0, NULL);
+	ck_assert_uint_eq(again, k);
+	ck_assert_uint_eq(status(ID1).uplink, 0);
+	ck_assert_uint_eq(open_is(k), CODE_INTERNAL);
+	/* it is asked for until there is one */
+	ck_assert_int_eq(chan_error(&w.uplinkd, up, CODE_INTERNAL, "none"),
+	    0);
+	up = asked(&again, 0, NULL);
+	ck_assert_uint_eq(again, k);
+	say_started(k, up, 0);
+	while (status(ID1).uplink == 0)
+		(void)poll(NULL, 0, 10);
+	ck_assert_uint_eq(open_is(k), MSG_NET_OPENED);
+	/* an open one stays open, and is told as not whole until then */
+	say_down(k);
+	up = asked(&again, 0, NULL);
+	ck_assert_uint_eq(status(ID1).state, 1);
+	ck_assert_uint_eq(status(ID1).uplink, 0);
+	say_started(k, up, 0);
+	while (status(ID1).uplink == 0)
+		(void)poll(NULL, 0, 10);
+}
+END_TEST
+
+/* IPv6 was told but there is no tap: as if uplinkd had failed. */
+START_TEST(no_tap)
+{
+	struct msg_uplink_started	s = { .ipv6 = 1 };
+	struct msg			m;
+	unsigned int			k;
+	uint32_t			rid, up;
+
+	want(ID1, &rid);
+	up = asked(&k, 0, NULL);
+	s.k = k;
+	ck_assert_int_eq(chan_send(&w.uplinkd, MSG_UPLINK_STARTED, up, &s,
+	    -1), 0);
+	ck_assert_uint_eq(ended(), k);
+	ck_assert_uint_eq(world_next(&w.privd, &m), MSG_ERROR);
+	ck_assert_uint_eq(m.rid, rid);
+}
+END_TEST
+
+/* What nobody asked for changes nothing. */
+START_TEST(hostile_uplinkd)
+{
+	unsigned int	k = egress(ID1, NULL), n = world_net(&w, ID2, NULL);
+
+	say_started(n, 99, 0);
+	say_started(k, 98, 0);
+	say_started(65535, 97, 1);
+	say_down(n);
+	say_down(65535);
+	ck_assert_int_eq(chan_error(&w.uplinkd, 96, CODE_INTERNAL, "x"), 0);
+	ck_assert_int_eq(chan_ok(&w.uplinkd, 95), 0);
+	world_open(&w, n, NULL);
+	ck_assert_uint_eq(open_is(k), MSG_NET_OPENED);
+	ck_assert_uint_eq(status(ID1).uplink, 1);
+	ck_assert_uint_eq(status(ID2).uplink, 1);
+	ck_assert(quiet(&w.uplinkd, 50));
+}
+END_TEST
+
+/* After a restart: kept, or not there any more; the box lives either way. */
+START_TEST(adopted)
+{
+	struct msg_net_adopt	q = { .network = NETWORK_EGRESS, .open = 1 };
+	struct msg		m;
+	unsigned int		k, again;
+	uint32_t		rid, up;
+	int			netns;
+
+	k = egress(ID1, &netns);
+	ck_assert_uint_eq(open_is(k), MSG_NET_OPENED);
+	world_kill(&w);
+	world_start(&w);
+	(void)str_copy(q.id, ID1, sizeof(q.id));
+	ck_assert_int_eq(chan_ask(&w.privd, MSG_NET_ADOPT, &q,
+	    fcntl(netns, F_DUPFD_CLOEXEC, 0), &rid), 0);
+	up = asked(&again, 1, NULL);
+	ck_assert_uint_eq(again, k);
+	ck_assert(quiet(&w.privd, 100));
+	say_started(k, up, 1);
+	ck_assert_uint_eq(world_next(&w.privd, &m), MSG_NET_OPENED);
+	ck_assert_uint_eq(m.rid, rid);
+	ck_assert_uint_eq(status(ID1).uplink, 1);
+	world_kill(&w);
+	world_start(&w);
+	ck_assert_int_eq(chan_ask(&w.privd, MSG_NET_ADOPT, &q,
+	    fcntl(netns, F_DUPFD_CLOEXEC, 0), &rid), 0);
+	up = asked(&again, 1, NULL);
+	ck_assert_int_eq(chan_error(&w.uplinkd, up, CODE_INTERNAL, "none"),
+	    0);
+	ck_assert_uint_eq(world_next(&w.privd, &m), MSG_NET_OPENED);
+	ck_assert_uint_eq(m.rid, rid);
+	ck_assert_uint_eq(status(ID1).uplink, 0);
+	up = asked(&again, 0, NULL);
+	say_started(k, up, 0);
+	while (status(ID1).uplink == 0)
+		(void)poll(NULL, 0, 10);
+	close(netns);
+}
+END_TEST
+
+/* The pool: filled once a box of the kind was there, ended by a stop. */
+START_TEST(pool)
+{
+	struct msg_daemon_stop	 q = { 0 };
+	struct msg		 m;
+	unsigned int		 k, pooled, next, taken;
+	uint32_t		 rid, up;
+
+	world_kill(&w);
+	w.conf.egress_pool = 1;
+	world_start(&w);
+	ck_assert(quiet(&w.uplinkd, 400));
+	k = egress(ID1, NULL);
+	ck_assert_uint_eq(open_is(k), MSG_NET_OPENED);
+	up = asked(&pooled, 0, NULL);
+	say_started(pooled, up, 0);
+	ck_assert(quiet(&w.uplinkd, 400));
+	/* handed out at once, and another is prepared */
+	want(ID2, &rid);
+	close(made(rid, pooled));
+	ck_assert_uint_eq(open_is(pooled), MSG_NET_OPENED);
+	up = asked(&next, 0, NULL);
+	say_started(next, up, 0);
+	while (quiet(&w.uplinkd, 50) == 0)
+		;
+	/* one that dies in the pool is not handed out */
+	say_down(next);
+	up = asked(&taken, 0, NULL);
+	ck_assert_uint_ne(taken, next);
+	say_started(taken, up, 0);
+	(void)status(ID1);
+	(void)poll(NULL, 0, 50);
+	ck_assert_int_eq(chan_ask(&w.privd, MSG_DAEMON_STOP, &q, -1, NULL),
+	    0);
+	ck_assert_uint_eq(world_next(&w.uplinkd, &m), MSG_UPLINK_END);
+	ck_assert_uint_eq(m.body.uplink_end.k, taken);
+	ck_assert_uint_eq(world_next(&w.uplinkd, &m), 0);
+	ck_assert_int_eq(world_wait(&w), 0);
+}
+END_TEST
+
+void
+uplink_tests(TCase *t)
+{
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, waits_for_uplink);
+	tcase_add_test(t, no_uplink_no_network);
+	tcase_add_test(t, lost_and_found);
+	tcase_add_test(t, no_tap);
+	tcase_add_test(t, hostile_uplinkd);
+	tcase_add_test(t, adopted);
+	tcase_add_test(t, pool);
+}

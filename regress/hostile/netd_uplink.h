@@ -1,0 +1,12 @@
+/*
+ * netd_uplink: the tests of networks that lead out, for netd_test.
+ */
+#ifndef REGRESS_NETD_UPLINK_H
+#define REGRESS_NETD_UPLINK_H
+
+#include <check.h>
+
+/* Adds them, with a fixture; where there is netfilter. */
+void	 uplink_tests(TCase *);
+
+#endif
