@@ -128,9 +128,9 @@ specify(const struct msg *m, struct row_spec *spec)
 	/* whole pages, as the kernel keeps it */
 	spec->memory_bytes -= spec->memory_bytes %
 	    (uint64_t)sysconf(_SC_PAGESIZE);
-	if (c->network != NETWORK_NONE) {
+	if (c->network > NETWORK_EGRESS) {
 		to_apid_error(m->rid, CODE_NETWORK_UNSUPPORTED, "network %s "
-		    "is not there yet: ask for \"none\"",
+		    "is not there yet: ask for \"none\" or \"egress\"",
 		    network_name((unsigned int)c->network));
 		return -1;
 	}
@@ -145,8 +145,8 @@ specify(const struct msg *m, struct row_spec *spec)
 
 /*
  * Hostile: limits are held against the ceilings of the configuration and a 0
- * is a default, so no box is without bounds; the network is none; the rootfs
- * is a plain name that leads to a directory of the rootfs directory; an id
+ * is a default, so no box is without bounds; the network is one of those that
+ * netd seals until the nonce comes; the rootfs is a plain name that leads to a directory of the rootfs directory; an id
  * that is on disk or in the table is refused, so nothing is overwritten; the
  * number of boxes is bounded here, memory and disk by the maker; the uid range,
  * token and nonce are made here and not asked for.

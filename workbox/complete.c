@@ -164,6 +164,7 @@ static void
 put_networks(const struct at *at)
 {
 	put(at, "none", "reaches nobody");
+	put(at, "egress", "the open internet, nothing private");
 }
 
 static void

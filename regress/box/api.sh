@@ -62,7 +62,7 @@ await is_ready soon && pass "  and it becomes READY" || fail "never READY" "$bod
 want "network left out" 422 POST /v1/sandboxes '{"name":"x"}'
 member code network-unsupported
 like "  says what to write" "$body" 'network\\": \\"none'
-want "another network" 422 POST /v1/sandboxes '{"name":"x","network":"egress"}'
+want "another network" 422 POST /v1/sandboxes '{"name":"x","network":"allowlist"}'
 member code network-unsupported
 want "name taken" 409 POST /v1/sandboxes '{"name":"demo","network":"none"}'
 member code name-taken

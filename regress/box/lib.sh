@@ -164,7 +164,7 @@ await() {	# command...
 # against that by `await quiet'; $work/before and $work/now say what differs.
 facts() {
 	echo "host mounts: $(grep -c -e "$work" -e "$WB_PREFIX" /proc/self/mountinfo)"
-	for d in privd maker netd stored apid; do
+	for d in privd maker netd uplinkd stored apid; do
 		for p in $(daemon_pids "$d"); do
 			echo "$d mounts: $(wc -l <"/proc/$p/mountinfo")"
 			echo "$d descriptors: $(ls "/proc/$p/fd" | wc -l)"
@@ -201,7 +201,10 @@ box_cleanup() {
 		stop_serve >/dev/null 2>&1
 	fi
 	# the server takes its empty tree away; one that was killed did not
-	rmdir "/sys/fs/cgroup/$WB_CGROUP" /sys/fs/cgroup/*/"$WB_CGROUP" 2>/dev/null
+	for t in /sys/fs/cgroup/"$WB_CGROUP" /sys/fs/cgroup/*/"$WB_CGROUP"; do
+		[ ! -e "$t/uplinks/cgroup.kill" ] || echo 1 >"$t/uplinks/cgroup.kill"
+		rmdir "$t"/uplinks/*/ "$t/uplinks" "$t" 2>/dev/null
+	done
 	[ "$failed" = 0 ] || { echo "# log of the server:"; tail -n 40 "$work/serve.log" 2>/dev/null | sed 's/^/#   /'; }
 	box_after
 	[ -n "${WB_KEEP-}" ] || [ -n "${WB_WORK-}" ] || rm -rf "$work"

@@ -223,7 +223,6 @@ static const struct refused {
 	uint64_t	 network, memory, cpu, pids;
 	unsigned int	 code;
 } refusals[] = {
-	{ "default", NETWORK_EGRESS, 0, 0, 0, CODE_NETWORK_UNSUPPORTED },
 	{ "default", NETWORK_ALLOWLIST, 0, 0, 0, CODE_NETWORK_UNSUPPORTED },
 	{ "default", 0, UINT64_C(1) << 40, 0, 0, CODE_LIMIT_ABOVE_CEILING },
 	{ "default", 0, WB_U63, 0, 0, CODE_LIMIT_ABOVE_CEILING },

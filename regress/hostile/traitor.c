@@ -157,8 +157,8 @@ static const struct {
 	uint64_t	 network, memory, cpu, pids;
 	unsigned int	 code;
 } creates[] = {
-	{ "a box with a way out", "t", "default", NETWORK_EGRESS, 0, 0, 0,
-	    CODE_NETWORK_UNSUPPORTED },
+	{ "a network that there is not", "t", "default", NETWORK_ALLOWLIST, 0,
+	    0, 0, CODE_NETWORK_UNSUPPORTED },
 	{ "memory above the ceiling", "t", "default", 0, UINT64_C(1) << 50, 0,
 	    0, CODE_LIMIT_ABOVE_CEILING },
 	{ "the greatest memory there is", "t", "default", 0, WB_U63, 0, 0,

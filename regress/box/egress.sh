@@ -1,0 +1,191 @@
+#!/bin/sh
+# egress.sh: a box with the network `egress' in a small internet: what it
+# reaches, what it does not though it is there, who may end in the middle of
+# it, and that nothing is left.
+#
+# The script and the server are in a network namespace of their own, "the
+# host", joined to another, "the internet"; nothing leaves the machine.  Each
+# refusal stands beside what answers when the host asks.
+if [ -z "${WB_INSIDE-}" ]; then
+	[ "$(id -u)" = 0 ] || { echo "skip: needs root"; exit 77; }
+	for c in ip nsenter python3 slirp4netns; do
+		command -v $c >/dev/null || { echo "skip: no $c"; exit 77; }
+	done
+	WB_INSIDE=1 exec unshare -n sh "$0" "$@"
+fi
+. "$(dirname "$0")/lib.sh"
+wb() { "$WB_BIN" sandbox "$@"; }
+field() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p"; }
+
+# ---- the internet
+ip link set lo up
+unshare -n sleep 3600 &
+inet=$!
+there() { [ "$(readlink "/proc/$inet/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
+await there
+in_inet() { nsenter -t "$inet" -n "$@"; }
+host_pid= net_pid=
+box_after() {
+	for p in $host_pid $net_pid $inet; do kill "$p" 2>/dev/null; done
+	wait 2>/dev/null
+}
+ip link add net0 type veth peer name net1 netns "$inet"
+in_inet ip link set lo up
+for s in default net0; do
+	echo 0 >"/proc/sys/net/ipv6/conf/$s/accept_dad"
+done
+in_inet sh -c 'echo 0 >/proc/sys/net/ipv6/conf/net1/accept_dad'
+ip link set net0 up
+in_inet ip link set net1 up
+ip addr add 203.0.113.2/24 dev net0
+ip addr add 2001:db8:1::2/64 dev net0
+for a in 203.0.113.10/24 203.0.113.50/32 198.51.100.10/32 10.1.2.3/32 \
+    192.168.1.2/32 172.16.1.2/32 100.64.1.2/32 169.254.169.254/32 \
+    2001:db8:1::10/64 fd12::1/128; do
+	in_inet ip addr add "$a" dev net1
+done
+ip route add default via 203.0.113.10
+ip -6 route add default via 2001:db8:1::10
+ip route add 169.254.0.0/16 via 203.0.113.10
+mkfifo "$work/up"
+net="/usr/bin/python3 $top/regress/box/egress_net.py"
+in_inet $net internet >"$work/names" 2>"$work/internet.err" &
+net_pid=$!
+$net host >"$work/up" 2>"$work/host.err" &
+host_pid=$!
+read -r _ <"$work/up"
+await grep -q ready "$work/names"
+
+WB_CONF_MORE='egress-dns = 203.0.113.50
+egress-pool = 1'
+box_serve
+# what came at which address, as the host sees it
+from_host() { curl -gs --noproxy '*' --max-time 5 "http://$1/"; }
+# and from the box, by a program of its own
+from_box() { timeout 20 "$WB_BIN" sandbox exec -n "${2-out}" -- wget -q -O - "http://$1/" 2>&1; }
+
+# ---- what it reaches
+out=$(wb create --name out --network egress) && pass "create" || fail "create" "$out"
+is "its network is told" "$(printf '%s' "$out" | field network)" egress
+is "it is READY" "$(printf '%s' "$out" | field state)" READY
+for a in 203.0.113.10 198.51.100.10 '[2001:db8:1::10]'; do
+	want="reached $(echo "$a" | tr -d '[]')"
+	is "the host reaches $a" "$(from_host "$a")" "$want"
+	is "the box reaches $a" "$(from_box "$a")" "$want"
+done
+like "a name leads to the same" "$(from_box www.example.org)" '^reached (198.51.100.10|2001:db8:1::10)$'
+like "  which the name server of the configuration was asked for" "$(cat "$work/names")" '^www.example.org '
+like "a name that there is not" "$(from_box nowhere.example.org)" "bad address"
+
+# ---- what it does not reach, though it is there, and at once
+refused() {	# text address
+	like "the host reaches $1" "$(from_host "$2")" '^reached '
+	t=$(date +%s%N)
+	out=$(from_box "$2")
+	ms=$((($(date +%s%N) - t) / 1000000))
+	like "  the box does not" "$out" "can't connect.*(refused|unreachable|denied|No route)"
+	[ "$ms" -lt 1500 ] && pass "  and is told so at once" || fail "  after $ms ms"
+}
+refused "a private host" 10.1.2.3
+refused "another" 192.168.1.2
+refused "a third" 172.16.1.2
+refused "one behind a carrier's NAT" 100.64.1.2
+refused "the metadata server" 169.254.169.254
+refused "itself by its own address" 203.0.113.2
+refused "itself by that of IPv6" '[2001:db8:1::2]'
+refused "a unique local host" '[fd12::1]'
+is "the host reaches its loopback" "$(from_host 127.0.0.1)" "reached 127.0.0.1"
+for a in 198.19.255.2 198.19.255.3 '[fd00::2]' '[fd00::3]'; do
+	like "  the box does not by $a" "$(from_box "$a")" "can't connect"
+done
+like "a name for a private host is of no use" "$(from_box inside.example.org)" "can't connect"
+# the host gets another address while it runs
+ip addr add 203.0.113.3/24 dev net0
+settles() { from_box 203.0.113.3 | grep -q "can't connect"; }
+is "the host's new address answers the host" "$(from_host 203.0.113.3)" "reached 203.0.113.3"
+await settles && pass "  and never the box, a moment later" || fail "  the box reaches it"
+
+# ---- none, beside it
+ok "one with none" wb create --name in --network none
+like "  reaches nobody" "$(from_box 203.0.113.10 in)" "can't connect"
+
+# ---- its root has no power over it
+for c in 'ip link set tap0 down' 'ip route add 10.0.0.0/8 dev tap0' 'ip addr add 10.9.9.9/8 dev tap0' \
+    'ip tuntap add mode tap dev t9' 'ip link del tap0' 'ip route flush table main'; do
+	out=$(wb exec out -- sh -c "$c" 2>&1) && fail "box root may: $c" "$out" || pass "box root may not: $c"
+done
+is "and all is as it was" "$(from_box 203.0.113.10)" "reached 203.0.113.10"
+
+# ---- slirp4netns: whose it is, and what becomes of the box when it dies
+tree=$(ls -d /sys/fs/cgroup/unified/"$WB_CGROUP" /sys/fs/cgroup/"$WB_CGROUP" 2>/dev/null | head -n 1)
+slirps() { cat "$tree"/uplinks/[0-9]*/cgroup.procs 2>/dev/null; }
+n=$(slirps | wc -l)
+[ "$n" -ge 1 ] && [ "$n" -le 2 ] && pass "one for the box, one in the pool at most" || fail "$n slirp4netns"
+for p in $(slirps); do
+	u=$(awk '/^Uid:/ { print $2 }' "/proc/$p/status")
+	[ "$u" -ge "$WB_UIDS" ] && [ "$u" -lt $((WB_UIDS + 65536)) ] && pass "its uid is of the range" || fail "its uid is $u"
+	is "it may do nothing but bind ports, in its own namespace" "$(awk '/^Cap(Eff|Bnd)/ { print $2 }' "/proc/$p/status" | sort -u)" 0000000000000400
+	is "it sees /etc and /run of its own alone" "$(ls "/proc/$p/root" | tr '\n' ' ')" "etc run "
+	is "  and nothing in that /run" "$(ls -A "/proc/$p/root/run")" ""
+done
+is "no two share a uid" "$(for p in $(slirps); do awk '/^Uid:/ { print $2 }' "/proc/$p/status"; done | sort | uniq -d)" ""
+killed=$(slirps)
+kill -KILL $killed
+again() { [ "$(from_box 203.0.113.10)" = "reached 203.0.113.10" ]; }
+await again && pass "when slirp4netns is killed the box gets another" || fail "no way out any more" "$(from_box 203.0.113.10)"
+like "  with IPv6" "$(from_box '[2001:db8:1::10]')" '^reached'
+like "  which the log tells" "$(cat "$work/serve.log")" 'network [0-9]+: its way out is gone'
+refused "a private host" 10.1.2.3
+healthy() { [ "$(wb inspect out | field health)" = HEALTHY ]; }
+await healthy && pass "  and it is healthy" || fail "  not healthy" "$(wb inspect out)"
+
+# ---- daemons come and go, what flows goes on
+sid=$(wb run out --name flow -- wget -q -O - http://203.0.113.10/400/4000000 | field sessionId)
+like "a download begins" "$sid" '^[0-9A-Z]{26}$'
+answers() { "$WB_BIN" version >/dev/null 2>&1; }
+for d in uplinkd netd apid; do
+	p=$(daemon_pids "$d" | tail -n 1)
+	kill -KILL "$p"
+	back() { q=$(daemon_pids "$d" | tail -n 1); [ -n "$q" ] && [ "$q" != "$p" ] && answers; }
+	await back && pass "after SIGKILL of $d the set is back" || fail "no restart after SIGKILL of $d"
+	is "  and the box reaches who it should" "$(from_box 203.0.113.10)" "reached 203.0.113.10"
+done
+all=$(descendants "$serve_pid" | while read -r p; do
+	case $(readlink "/proc/$p/exe") in "$WB_PREFIX"/libexec/*) echo "$p" ;; esac; done)
+kill -KILL "$serve_pid" $all
+wait "$serve_pid" 2>/dev/null
+start_serve "$WB_BIN" --config "$work/workbox.conf"
+is "after SIGKILL of all of them it is READY" "$(wb inspect out | field state)" READY
+is "  and reaches who it should" "$(from_box 203.0.113.10)" "reached 203.0.113.10"
+refused "a private host" 10.1.2.3
+await healthy && pass "  and it is healthy" || fail "  not healthy" "$(wb inspect out)"
+ok "the download ends as it should" wb wait out "$sid"
+is "  and nothing of it is lost" "$(wb logs out "$sid" | wc -c)" 4000000
+stop_serve
+is "a stop leaves the box's slirp4netns alone" "$(slirps | wc -l)" 1
+start_serve "$WB_BIN" --config "$work/workbox.conf"
+is "  and it is taken up again" "$(from_box 203.0.113.10)" "reached 203.0.113.10"
+
+# ---- the pool, and how long it takes
+mss() { t=$(date +%s%N); wb create --name "$1" --network "$2" >/dev/null; echo $((($(date +%s%N) - t) / 1000000)); }
+pooled() { [ "$(slirps | wc -l)" = "$1" ]; }
+await pooled 2 && pass "one is prepared" || fail "none is prepared"
+a=$(mss fast egress)
+await pooled 3
+b=$(mss plain none)
+echo "# create took $a ms with egress, $b ms with none"
+is "one from the pool works" "$(from_box 198.51.100.10 fast)" "reached 198.51.100.10"
+is "  with IPv6" "$(from_box '[2001:db8:1::10]' fast)" "reached 2001:db8:1::10"
+
+# ---- nothing is left
+for b in out in fast plain; do
+	ok "remove $b" wb rm --grace 0 $b
+done
+await pooled 1 && pass "their slirp4netns are gone" || fail "left" "$(slirps)"
+box_stop
+is "with the server the pool is gone" "$(slirps)" ""
+is "  and every cgroup" "$(find /sys/fs/cgroup -type d -path "*/$WB_CGROUP*")" ""
+is "no process has a uid of the range" "$(ps -eo uid= | awk -v u="$WB_UIDS" '$1 >= u && $1 < u + 65536' | wc -l)" 0
+is "no mount is left" "$(grep -c "$work" /proc/self/mountinfo)" 0
+is "the internet had nothing to complain of" "$(cat "$work/internet.err" "$work/host.err")" ""
+box_done
