@@ -93,14 +93,14 @@ static const int	protocols[NS_NSOCKS] = {
 };
 
 /* workbox-network(7): why, and what a box sees of it. */
-static const struct { const char *name, *value; int v6; } sysctls[] = {
+static const struct { const char *name, *value; } sysctls[] = {
 	/* 1 to 7 are ours in every netns */
-	{ "ipv4/ip_unprivileged_port_start", "8", 0 },
+	{ "ipv4/ip_unprivileged_port_start", "8" },
 	/* bounds what a box's sockets hold of the host's memory */
-	{ "ipv4/tcp_rmem", "4096 65536 262144", 0 },
-	{ "ipv4/tcp_wmem", "4096 16384 262144", 0 },
+	{ "ipv4/tcp_rmem", "4096 65536 262144" },
+	{ "ipv4/tcp_wmem", "4096 16384 262144" },
 	/* what slirp4netns announces would come seconds late, and stay */
-	{ "ipv6/conf/default/accept_ra", "0", 1 },
+	{ "ipv6/conf/default/accept_ra", "0" },
 };
 
 /* ---- both sides: packets with descriptors ---------------------------- */
@@ -252,7 +252,7 @@ fill_netns(struct work *w, uint32_t want)
 		w->step = sysctls[i].name;
 		/* a kernel may be without IPv6 */
 		if (file_write(FD_SYS, sysctls[i].name, sysctls[i].value) ==
-		    -1 && !(sysctls[i].v6 && errno == ENOENT))
+		    -1 && !(errno == ENOENT && sysctls[i].name[3] == '6'))
 			return -1;
 	}
 	return 0;

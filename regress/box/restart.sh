@@ -17,7 +17,7 @@ sid=$(wb run keep --name long -- sh -c 'i=0; while [ $i -lt 2000 ]; do echo line
     sed -n 's/.*"sessionId": *"\([0-9A-Z]*\)".*/\1/p')
 like "a session runs" "$sid" '^[0-9A-Z]{26}$'
 
-for d in apid stored netd; do
+for d in apid stored netd uplinkd; do
 	p=$(pid_of "$d")
 	like "$d is there" "$p" '^[0-9]+$'
 	kill -KILL "$p"

@@ -18,19 +18,25 @@ find_daemon() {
 	done
 }
 
-for d in stored apid netd; do
+for d in stored apid netd uplinkd; do
 	p=$(find_daemon $d | head -n 1)
 	like "$d runs" "$p" '^[0-9]+$'
 	[ -n "$p" ] || continue
-	u=$(uid_of "_workbox-$d")
+	# uplinkd is in netd's user namespace, as its root
+	[ $d = uplinkd ] && u=$(uid_of _workbox-netd) || u=$(uid_of "_workbox-$d")
 	is "$d: its own user, all four ids" "$(status "$p" Uid)" "$u $u $u $u"
 	is "$d: no_new_privs" "$(status "$p" NoNewPrivs)" 1
 	is "$d: a system-call filter" "$(status "$p" Seccomp)" 2
 	# root of the user namespace it was started in: netd's is its own uid
-	[ $d = netd ] && owner=$u || owner=0
+	case $d in netd|uplinkd) owner=$u ;; *) owner=0 ;; esac
 	is "$d: not dumpable, its /proc files are root's" "$(stat -c %u "/proc/$p/mem" 2>/dev/null || echo gone)" $owner
 	is "$d: no environment" "$(tr -d '\0' <"/proc/$p/environ" | wc -c)" 0
-	if [ $d != netd ]; then
+	if [ $d = uplinkd ]; then
+		is "uplinkd: SETGID, SETUID, SYS_ADMIN" "$(status "$p" CapPrm) $(status "$p" CapEff) $(status "$p" CapBnd)" \
+		    "00000000002000c0 00000000002000c0 00000000002000c0"
+		is "uplinkd: in netd's user namespace, where they count" "$(readlink "/proc/$p/ns/user")" \
+		    "$(readlink "/proc/$(find_daemon netd | head -n 1)/ns/user")"
+	elif [ $d != netd ]; then
 		is "$d: no capability" "$(status "$p" CapPrm) $(status "$p" CapEff) $(status "$p" CapBnd)" \
 		    "0000000000000000 0000000000000000 0000000000000000"
 	else
@@ -44,7 +50,17 @@ for d in stored apid netd; do
 			    '^(0000000000001000|00000000002810c0) \1 \1$'
 		done
 	fi
-	if [ $d != stored ]; then
+	if [ $d = uplinkd ]; then
+		is "uplinkd: a root with /usr, devices and cgroups" "$(ls "/proc/$p/root/" | grep -v '^lib' | tr '\n' ' ')" \
+		    "bin cgroup dev etc netns run tmp usr "
+		is "uplinkd: nothing in /run and /tmp" "$(ls -A "/proc/$p/root/run" "/proc/$p/root/tmp" | grep -v ':$' | tr -d '\n')" ""
+		is "uplinkd: sees no other mount of the host" \
+		    "$(awk '$5 != "/" && $5 !~ /^\/(usr|bin|lib|lib64|dev|cgroup)(\/|$)/' "/proc/$p/mountinfo")" ""
+		is "uplinkd: can write to cgroups and devices alone" \
+		    "$(awk '$6 ~ /^rw/ && $5 !~ /^\/(cgroup|dev)\//' "/proc/$p/mountinfo")" ""
+		like "$d: no core file" "$(awk '/^Max core/ { print $5 }' "/proc/$p/limits")" '^0$'
+		continue
+	elif [ $d != stored ]; then
 		is "$d: an empty root" "$(ls -A "/proc/$p/root/" | wc -l)" 0
 	else
 		is "stored: its root is its database" "$(ls "/proc/$p/root/" | grep -vc '^\(data\|lock\)')" 0
