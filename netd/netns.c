@@ -252,7 +252,8 @@ fill_netns(struct work *w, uint32_t want)
 		w->step = sysctls[i].name;
 		/* a kernel may be without IPv6 */
 		if (file_write(FD_SYS, sysctls[i].name, sysctls[i].value) ==
-		    -1 && !(errno == ENOENT && sysctls[i].name[3] == '6'))
+		    -1 && (errno != ENOENT ||
+		    strncmp(sysctls[i].name, "ipv6/", 5) != 0))
 			return -1;
 	}
 	return 0;

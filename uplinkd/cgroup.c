@@ -84,6 +84,20 @@ nth(const char *line, int i)
 	return line;
 }
 
+/* Whether the first of these words, with commas between, is among others. */
+static int
+has_first(const char *words, const char *first)
+{
+	size_t	len = strcspn(first, ",");
+
+	for (; words != NULL; words = strchr(words, ','),
+	    words = words != NULL ? words + 1 : NULL)
+		if (strcspn(words, ",") == len &&
+		    strncmp(words, first, len) == 0)
+			return 1;
+	return 0;
+}
+
 /*
  * Whether a line of mountinfo mounts the hierarchy with these options (NULL:
  * v2), and where: the mount point, and which part of it.
@@ -102,14 +116,15 @@ mount_is(const char *line, const char *options, char point[256],
 		return 0;
 	if (options == NULL)
 		return strcmp(type, "cgroup2") == 0;
-	return strcmp(type, "cgroup") == 0 && strstr(super, options) != NULL;
+	/* a controller is in one hierarchy */
+	return strcmp(type, "cgroup") == 0 && has_first(super, options);
 }
 
 /* Adds the directory above our own cgroup in one hierarchy. */
 static int
 find_in(const char *options, const char *own)
 {
-	char	line[1024], point[256], part[256];
+	char	line[4096], point[256], part[256];
 	size_t	len;
 	FILE	*fp = fopen("/proc/self/mountinfo", "re");
 

@@ -53,7 +53,7 @@
 
 static const struct confine_limit	uplinkd_limits[] = {
 	{ RLIMIT_CORE, 0 },		/* nothing of it is for a disk */
-	{ RLIMIT_NPROC, 64 },		/* netd's two, itself, and children
+	{ RLIMIT_NPROC, 512 },		/* netd's two, itself, and children
 					 * that are not another uid yet */
 };
 

@@ -50,7 +50,7 @@
 #define NS_GET_OWNER_UID	_IO(0xb7, 0x4)
 #endif
 
-#define START_MS	2000	/* until it says that packets can go */
+#define START_MS	5000	/* until it says that packets can go */
 #define AGAIN_MS	50	/* an end is looked after so often */
 #define END_TRIES	100	/* then it is told as one that does not end */
 

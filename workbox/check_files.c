@@ -23,7 +23,7 @@ void
 check_programs(const struct conf *c, struct finding *f)
 {
 	static const char *const	names[] = { "privd", "maker", "netd",
-	    "stored", "apid", "runner", "wb" };
+	    "uplinkd", "stored", "apid", "runner", "wb" };
 	char				*path;
 	size_t				 i;
 	int				 fd, rc;

@@ -148,7 +148,8 @@ probe_tun(const struct conf *c, struct finding *f)
 		f->verdict = V_WARN;
 }
 
-static const char	*slirp;		/* what try_slirp() runs */
+/* The one that uplinkd executes. */
+static const char	slirp[] = "/usr/bin/slirp4netns";
 
 static int
 try_slirp(const struct conf *c)
@@ -175,24 +176,15 @@ try_slirp(const struct conf *c)
 void
 probe_slirp(const struct conf *c, struct finding *f)
 {
-	static const char *const	paths[] = { "/usr/local/bin/slirp4netns",
-	    "/usr/bin/slirp4netns", "/bin/slirp4netns" };
-	const char			*cure = "install the package "
-	    "slirp4netns; sandboxes without a network need none";
-	struct stat			 st;
-	size_t				 i;
-	int				 fd, found = 0;
+	const char	*cure = "install the package slirp4netns; sandboxes "
+			    "without a network need none";
+	struct stat	 st;
+	auto_close int	 fd = look_open(slirp, O_PATH);
 
-	for (i = 0; !found && i < sizeof paths / sizeof paths[0]; i++) {
-		slirp = paths[i];
-		fd = look_open(slirp, O_PATH);
-		found = fd != -1 && fstat(fd, &st) == 0 &&
-		    S_ISREG(st.st_mode) && (st.st_mode & S_IXUSR) != 0;
-		fd_close(&fd);
-	}
-	if (!found)
+	if (fd == -1 || fstat(fd, &st) == -1 || !S_ISREG(st.st_mode) ||
+	    (st.st_mode & S_IXOTH) == 0)
 		finding_set(f, V_WARN, cure, "there is no slirp4netns, which "
-		    "a network that leads out needs");
+		    "the network egress needs, as %s", slirp);
 	else if (look_root() != NULL || probe_child(try_slirp, c, f, cure) ==
 	    0)
 		finding_set(f, V_OK, "", "%s", slirp);

@@ -666,6 +666,17 @@ setup_rows(void)
 	world_start(&w);
 }
 
+/* A network whose way out is gone: the box is suspect, and says why. */
+START_TEST(shut)
+{
+	ck_assert_int_eq(create("shut-1", NULL), 201);
+	await("shut-1", "\"health\":\"SUSPECT\",\"healthReason\":"
+	    "\"uplink\"");
+	ck_assert_int_eq(on("POST", "shut-1", "/exec",
+	    "{\"argv\":[\"x\"]}", NULL), 200);
+}
+END_TEST
+
 static int
 strays_gone(void)
 {
@@ -830,6 +841,7 @@ main(void)
 	tcase_add_test(t, unauthorized);
 	tcase_add_test(t, odd_words);
 	tcase_add_test(t, largest);
+	tcase_add_test(t, shut);
 	suite_add_tcase(s, t);
 	tcase_add_checked_fixture(r, setup_rows, teardown);
 	tcase_set_timeout(r, 60);

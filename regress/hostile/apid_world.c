@@ -503,8 +503,10 @@ stored_msg(const struct msg *m)
 static void
 netd_msg(const struct msg *m)
 {
-	struct msg_net_status_is	n = { .state = 1, .ruleset = "absent",
-	    .whole = 1, .uplink = 1 };
+	const struct world_box		*b = by_id(m->body.net_status.id);
+	struct msg_net_status_is	 n = { .state = 1,
+	    .ruleset = "absent", .whole = 1,
+	    .uplink = b == NULL || act_of(b->name) != ACT_SHUT };
 
 	(void)chan_send(&w.netd, MSG_NET_STATUS_IS, m->rid, &n, -1);
 }

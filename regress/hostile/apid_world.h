@@ -51,6 +51,7 @@
 	A(LOGS, "logs")			/* 20,000 lines */ \
 	A(ROWS, "rows")			/* sessions that are no rows */ \
 	A(SILENT, "silent")		/* never ends a session */ \
+	A(SHUT, "shut")			/* netd says it has no way out */ \
 	A(FADES, "fades")		/* output goes while it is read */ \
 	A(BIG, "big")			/* 3 MiB of output */ \
 	A(SEALED, "sealed")		/* privd holds it quarantined */ \
