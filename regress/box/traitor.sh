@@ -105,7 +105,7 @@ pass "no box is in the host's network"
 step=1
 [ "${WB_LANE-fast}" = long ] || step=3
 made=0
-for role in apid stored netd; do
+for role in apid stored netd uplinkd; do
 	n=$("$traitor" 0 break $role list)
 	i=0
 	while [ $i -lt "$n" ]; do

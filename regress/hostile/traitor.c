@@ -418,8 +418,11 @@ static const struct {
 } roles[] = {
 	{ "apid", A_APID, { { 3, A_PRIVD }, { 5, A_STORED }, { 6, A_NETD } } },
 	{ "stored", A_STORED, { { 3, A_PRIVD }, { 5, A_APID }, { 0, 0 } } },
-	{ "netd", A_NETD, { { 3, A_PRIVD }, { 5, A_APID }, { 0, 0 } } },
+	{ "netd", A_NETD, { { 3, A_PRIVD }, { 5, A_APID },
+	    { 6, A_UPLINKD } } },
+	{ "uplinkd", A_UPLINKD, { { 3, A_PRIVD }, { 5, A_NETD }, { 0, 0 } } },
 };
+#define NROLES	(sizeof(roles) / sizeof(roles[0]))
 
 /* Returns whether it could be sent. */
 static int
@@ -496,11 +499,11 @@ as_any_break(const char *role, const char *text)
 	unsigned int	 n = (unsigned int)strtoul(text, NULL, 10), ch, i;
 	int		 sent;
 
-	for (i = 0; i < 3 && strcmp(roles[i].role, role) != 0; i++)
+	for (i = 0; i < NROLES && strcmp(roles[i].role, role) != 0; i++)
 		;
 	ch = n / NWAYS;
 	y = &ways[n % NWAYS];
-	if (i == 3 || ch > 2 || roles[i].ch[ch].number == 0)
+	if (i == NROLES || ch > 2 || roles[i].ch[ch].number == 0)
 		die("no such break");
 	take(&c, roles[i].ch[ch].number, roles[i].actor,
 	    roles[i].ch[ch].actor);
@@ -522,7 +525,7 @@ list_breaks(const char *role)
 {
 	unsigned int	i, n = 0;
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < NROLES; i++)
 		if (strcmp(roles[i].role, role) == 0)
 			n = roles[i].ch[2].number == 0 ? 2 : 3;
 	printf("%zu\n", n * NWAYS);
