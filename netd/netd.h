@@ -369,6 +369,7 @@ struct net {
 	int			 route;	/* owned; NS_ROUTE of `egress', or -1 */
 	enum net_uplink		 uplink;
 	uint32_t		 uplink_rid; /* UPLINK_ASKED */
+	int			 uplink_told; /* that there is none */
 	struct wait		*adopter; /* owned: pool.c; or NULL */
 	int			 ctl;	/* owned; NS_NFT, or NS_ROUTE where
 					 * there is no netfilter */

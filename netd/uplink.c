@@ -96,6 +96,7 @@ on_started(const struct msg *m)
 		up_failed(n, "set up IPv6");
 		return;
 	}
+	n->uplink_told = 0;
 	log_debug("network %u: has a way out", n->k);
 	pool_uplinked(n, NULL);
 }
@@ -111,8 +112,11 @@ on_error(const struct msg *m)
 		if ((n = net_at(k)) == NULL || n->uplink != UPLINK_ASKED ||
 		    n->uplink_rid != m->rid)
 			continue;
-		log_warnx("network %u: uplinkd: %s", k,
-		    m->body.error.detail);
+		/* it is tried each second: told once */
+		if (!n->uplink_told)
+			log_warnx("network %u: uplinkd: %s", k,
+			    m->body.error.detail);
+		n->uplink_told = 1;
 		n->uplink = UPLINK_NONE;
 		up_failed(n, m->body.error.detail);
 		return;

@@ -148,7 +148,7 @@ start_failed(struct uplink *u, const char *why)
 {
 	if (u->start_rid == 0)
 		return;
-	log_warnx("uplink %u: %s", u->k, why);
+	log_debug("uplink %u: %s", u->k, why);	/* netd tells of it */
 	uplinkd_sent(chan_error(conf.netd, u->start_rid, CODE_INTERNAL, "%s",
 	    why));
 	u->start_rid = 0;
