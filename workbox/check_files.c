@@ -229,11 +229,17 @@ stat_disk(const char *path, struct statvfs *ret)
 	return fd == -1 ? -1 : fstatvfs(fd, ret);
 }
 
-/* Below this creates are refused; some file systems count none (0). */
-static int
-inodes_short(const struct statvfs *st)
+/*
+ * Below this creates are refused: what the file system has of inodes for so
+ * many bytes.  Some count none: 0.
+ */
+static uint64_t
+inodes_floor(const struct statvfs *st, uint64_t bytes)
 {
-	return st->f_files != 0 && st->f_favail < st->f_files / 50;
+	uint64_t	each = st->f_files == 0 ? 0 :
+			    (uint64_t)st->f_blocks * st->f_frsize / st->f_files;
+
+	return each == 0 ? 0 : bytes / each;
 }
 
 void
@@ -253,16 +259,16 @@ check_disk(const struct conf *c, struct finding *f)
 		}
 		slash[slash == path] = '\0';	/* at last "/" */
 	}
-	if (inodes_short(&st)) {
+	floor = state_floor(c, &st);
+	if (st.f_favail < inodes_floor(&st, floor)) {
 		finding_set(f, V_FAIL, "remove files or sandboxes, or make "
 		    "the file system with more inodes", "%" PRIu64 " of %"
 		    PRIu64 " inodes free at %s; creates are refused below %"
 		    PRIu64, (uint64_t)st.f_favail, (uint64_t)st.f_files, path,
-		    (uint64_t)st.f_files / 50);
+		    inodes_floor(&st, floor));
 		return;
 	}
 	left = (uint64_t)st.f_bavail * st.f_frsize;
-	floor = state_floor(c, &st);
 	finding_set(f, left < floor ? V_FAIL : left < 2 * floor ? V_WARN :
 	    V_OK, left < 2 * floor ? "free space, or set disk-floor" : "",
 	    "%" PRIu64 " MiB free at %s; creates are refused below %" PRIu64
