@@ -129,6 +129,8 @@ unlisted_ids(struct finding *f)
 
 /* ---- who runs ---------------------------------------------------------- */
 
+#define UPLINKS	"uplinks/"	/* uplinkd(8)'s part of it */
+
 enum owner { NOBODYS, OURS, ANOTHERS };
 
 /*
@@ -145,6 +147,8 @@ owner_of(const struct conf *c, int boxes, const char *cgroups)
 	const char	*p;
 
 	for (p = cgroups; (p = strstr(p, name)) != NULL; p++) {
+		if (strncmp(p + strlen(name), UPLINKS, strlen(UPLINKS)) == 0)
+			return OURS;	/* of a box, or soon ended */
 		(void)snprintf(id, sizeof id, "%s", p + strlen(name));
 		if (!ulid_ok(id))
 			continue;

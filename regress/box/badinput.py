@@ -990,9 +990,9 @@ def _(w):
         yield run(SESS, limits={"memoryBytes": 1048576})
 
 
-@case("another network than none, or none named")
+@case("another network than none and egress, or none named")
 def _(w):
-    for n in ("egress", "allowlist", "None", "", "host", "none "):
+    for n in ("allowlist", "None", "", "host", "none "):
         yield box(network=n)
     yield post(SB, {})
     yield post(SB, {"name": "x"})

@@ -14,7 +14,7 @@ mount -o loop "$work/disk" "$WB_STATE" 2>/dev/null || { echo "skip: no loop devi
 box_after() { umount "$WB_STATE"; }
 WB_FLOOR=134217728
 box_state
-cc -O1 -static -o "$WB_STATE/rootfs/minimal/hide" "$top/regress/box/attack/hide.c" || exit 1
+cc -O1 -static -o "$WB_STATE/rootfs/minimal/hide" "$top/regress/box/hide.c" || exit 1
 box_serve
 free() { echo $(($(stat -f -c '%a * %S' "$WB_STATE") / MIB)); }
 inodes() { stat -f -c %d "$WB_STATE"; }
