@@ -89,7 +89,8 @@ eat() { dd if=/dev/zero of="$WB_STATE/ballast" bs=1M; dd if=/dev/zero of="$WB_ST
 starts_full block
 ok "  and removes a box" wb rm last
 rm "$WB_STATE/ballast" "$WB_STATE/ballast2"
-ok "  and with room makes one" wb create --name again --network none
+again() { wb create --name again --network none; }
+await again && pass "  and with room makes one" || fail "  makes none" "$(again 2>&1)"
 eat() { mkdir "$WB_STATE/many" && seq -f "$WB_STATE/many/%.0f" 200000 | xargs touch; }
 starts_full inode
 like "  which counts them" "$("$WB_BIN" doctor --config "$work/workbox.conf" 2>&1)" '^failed *disk: [0-9]+ of [0-9]+ inodes free at .*; creates are refused below '
