@@ -49,7 +49,7 @@ ip -6 route add default via 2001:db8:1::10
 ip route add 169.254.0.0/16 via 203.0.113.10
 mkfifo "$work/up"
 net="/usr/bin/python3 $top/regress/box/egress_net.py"
-in_inet $net internet >"$work/names" 2>"$work/internet.err" &
+nsenter -t "$inet" -n $net internet >"$work/names" 2>"$work/internet.err" &
 net_pid=$!
 $net host >"$work/up" 2>"$work/host.err" &
 host_pid=$!
