@@ -239,7 +239,7 @@ inodes_floor(const struct statvfs *st, uint64_t bytes)
 	uint64_t	each = st->f_files == 0 ? 0 :
 			    (uint64_t)st->f_blocks * st->f_frsize / st->f_files;
 
-	return each == 0 ? 0 : bytes / each;
+	return each == 0 ? 0 : bytes / each + (bytes % each != 0);
 }
 
 void
@@ -260,7 +260,8 @@ check_disk(const struct conf *c, struct finding *f)
 		slash[slash == path] = '\0';	/* at last "/" */
 	}
 	floor = state_floor(c, &st);
-	if (st.f_favail < inodes_floor(&st, floor)) {
+	left = (uint64_t)st.f_bavail * st.f_frsize;
+	if (left >= floor && st.f_favail < inodes_floor(&st, floor)) {
 		finding_set(f, V_FAIL, "remove files or sandboxes, or make "
 		    "the file system with more inodes", "%" PRIu64 " of %"
 		    PRIu64 " inodes free at %s; creates are refused below %"
@@ -268,7 +269,6 @@ check_disk(const struct conf *c, struct finding *f)
 		    inodes_floor(&st, floor));
 		return;
 	}
-	left = (uint64_t)st.f_bavail * st.f_frsize;
 	finding_set(f, left < floor ? V_FAIL : left < 2 * floor ? V_WARN :
 	    V_OK, left < 2 * floor ? "free space, or set disk-floor" : "",
 	    "%" PRIu64 " MiB free at %s; creates are refused below %" PRIu64

@@ -17,6 +17,7 @@ box_after() {
 	rmdir /sys/fs/cgroup/"$WB_CGROUP-2" /sys/fs/cgroup/*/"$WB_CGROUP-2" 2>/dev/null
 }
 WB_FLOOR=16777216
+WB_BOXES=100	# half of the uids are for another server
 WB_CONF_MORE='restart-limit = 1000'
 WB_PORT=$((20000 + $$ % 10000))
 box_serve
@@ -260,7 +261,9 @@ power_cut() {
 	fi
 	# another server on the copy; boxes are not there, and that is told
 	cp -a "$WB_STATE/runtime" "$WB_STATE/rootfs" "$copied"
-	sed -e "s|$WB_STATE|$copied|" -e "s|$WB_CGROUP|$WB_CGROUP-2|" \
+	sed -e "s/^net-uid-base = .*/net-uid-base = $((WB_UIDS + 8388608))/" \
+	    -e "s/^uid-base = .*/uid-base = $((WB_UIDS + 8454144))/" \
+	    -e "s|$WB_STATE|$copied|" -e "s|$WB_CGROUP|$WB_CGROUP-2|" \
 	    -e 's/^restart-limit = .*/restart-limit = 1/' -e "s|:$WB_PORT\"|:$(free_port $((WB_PORT + 7)))\"|" "$work/workbox.conf" >"$copied/conf"
 	other=$(sed -n 's/^listen = {"\(.*\)"}/\1/p' "$copied/conf")
 	(

@@ -72,7 +72,7 @@ box_conf() {
 		# uids of its own, and no mind for how full a test machine's disk is
 		echo "net-uid-base = $WB_UIDS"
 		echo "uid-base = $((WB_UIDS + 65536))"
-		echo "max-boxes = 255"
+		echo "max-boxes = ${WB_BOXES:-255}"
 		echo "disk-floor = ${WB_FLOOR:-67108864}"
 		[ -z "${WB_CONF-}" ] || printf '%s\n' "$WB_CONF"
 		[ -z "${WB_CONF_MORE-}" ] || printf '%s\n' "$WB_CONF_MORE"
