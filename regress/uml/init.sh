@@ -27,11 +27,11 @@ echo "+cpu +io +memory +pids" >/sys/fs/cgroup/cgroup.subtree_control
 
 WB_WORK=/mnt/disk/work
 WB_CONF='netfilter = "none"
-landlock = "none"
-max-boxes = 100'
+landlock = "none"'
+WB_BOXES=100
 TMPDIR=/mnt/disk/tmp
 mkdir -p "$WB_WORK" "$TMPDIR"
-export TMPDIR WB_WORK WB_CONF WB_PREFIX WB_LANE HOME=/root
+export TMPDIR WB_WORK WB_CONF WB_BOXES WB_PREFIX WB_LANE HOME=/root
 cd "$WB_WORK"
 sh "$WB_TOP/regress/uml/suite.sh"
 echo "guest: exit $?"
