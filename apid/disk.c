@@ -40,7 +40,7 @@
 #define LOOKED_MS	3000
 #define SAMPLE_MS	1000		/* few boxes are not polled as often */
 #define STALE_MS	5000		/* a count so old says no rate */
-#define BLIND_TICKS	5
+#define KNOWN_MS	2500		/* and one so old is not the last */
 #define LEAST_BUSY	5000		/* usec a second: may write unseen */
 #define LEAST_FALL	(256UL * 1024)	/* bytes a second: worth a suspicion */
 #define PROOF_TICKS	2		/* once may be how it was counted */
@@ -266,9 +266,8 @@ is_strange(uint64_t avail)
 		if (!may_write(b))
 			continue;
 		known += b->writes;
-		/* one that was polled meanwhile was not looked at */
-		if ((b->looks < 2 || b->written_at < disk.looked) &&
-		    disk.blind++ < BLIND_TICKS)
+		if ((b->looks < 2 || mono_ms() - b->written_at > KNOWN_MS) &&
+		    disk.blind++ < WAIT_TICKS)
 			return -1;
 	}
 	disk.blind = 0;

@@ -24,7 +24,7 @@ stays() { is_frozen "$1" && sleep 6 && is_frozen "$1"; }
 
 ok "create good" wb create --name good --network none
 ok "create idle" wb create --name idle --network none
-wb run good --name drip -- sh -c 'while :; do head -c 16000 /dev/zero >>/root/drip; sleep 0.2; done' >/dev/null
+wb run good --name drip -- sh -c 'while :; do head -c 100000 /dev/zero >>/root/drip; sleep 0.2; done' >/dev/null
 for how in children inodes; do
 	ok "create evil" wb create --name evil --network none
 	a=$(free) i=$(inodes)
