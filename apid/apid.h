@@ -583,8 +583,11 @@ void	 health_look(struct box *, void (*fn)(struct box *, void *),
 /* ---- disk.c: the state file system outlives its boxes -------------- */
 
 void	 disk_start(void);
-/* What a look at a box told, whatever for. */
-void	 disk_seen(struct box *, const struct msg_box_health_is *);
+/* Whether looks at boxes are to ask what they have written. */
+int	 disk_counts(void);
+/* What a look at a box told, whatever for; counted: it asked that. */
+void	 disk_seen(struct box *, const struct msg_box_health_is *,
+	    int counted);
 
 /* Takes the descriptor of the token; -1 with errno. */
 int	 auth_load(int fd);

@@ -2,8 +2,8 @@
  * disk.c: the host's state file system outlives its boxes.
  *
  * Theory of operation.  Each look at a box tells how much of the state
- * directory's file system is free and how much has to be kept; there is one
- * each second at least.  When what is free would fall under that within
+ * directory's file system is free and how much has to be kept; health.c takes
+ * one each second at least.  When what is free would fall under that within
  * HORIZON_S at the rate at which it falls, all boxes are looked at once a
  * second for what they have written, and the one that wrote most since is
  * frozen; then, if that was not enough, the next.  So a box that writes
@@ -38,9 +38,8 @@
 #define WAIT_TICKS	2
 #define WATCH_TICKS	10		/* who goes on may write at once again */
 #define LOOKED_MS	3000
-#define SAMPLE_MS	1000		/* few boxes are not polled as often */
 #define STALE_MS	5000		/* a count so old says no rate */
-#define KNOWN_MS	2500		/* and one so old is not the last */
+#define SKEW_MS		700		/* between looks of one round */
 #define LEAST_BUSY	5000		/* usec a second: may write unseen */
 #define LEAST_FALL	(256UL * 1024)	/* bytes a second: worth a suspicion */
 #define PROOF_TICKS	2		/* once may be how it was counted */
@@ -107,14 +106,40 @@ sample(uint64_t avail, uint64_t keep)
 	disk.at = now;
 }
 
+/* From here on: its rates are known at the next look. */
+static void
+count_from(struct box *b, const struct msg_box_health_is *h)
+{
+	b->written = h->written;
+	b->cpu_usec = h->cpu_usec;
+	b->written_at = mono_ms();
+	b->looks += b->looks < 2;
+}
+
+static void
+written(struct box *b, const struct msg_box_health_is *h)
+{
+	uint64_t	ms = mono_ms() - b->written_at;
+	int		known = b->written_at != 0 && ms > 0 && ms < STALE_MS;
+
+	disk.fresh += b->written_at == 0;
+	b->writes = known && h->written > b->written ?
+	    per_second(h->written - b->written, ms) : 0;
+	b->busy = known && h->cpu_usec > b->cpu_usec ?
+	    per_second(h->cpu_usec - b->cpu_usec, ms) : 0;
+	count_from(b, h);
+}
+
 void
-disk_seen(struct box *b, const struct msg_box_health_is *h)
+disk_seen(struct box *b, const struct msg_box_health_is *h, int counted)
 {
 	uint64_t	enough;
 
 	if (h->disk_keep == 0)
 		return;			/* of a box that is not there */
 	sample(h->disk_free, h->disk_keep);
+	if (counted)
+		written(b, h);
 	if (!h->frozen || b->frozen || b->state != BOX_READY)
 		return;
 	/* by an apid before this one: there may have been room meanwhile */
@@ -153,16 +178,6 @@ freeze_record(struct box *b)
 	} else
 		event_append(EVENT_SANDBOX_THAWED, &t, "apid", b->id, "", "",
 		    "ok", "", NULL, NULL);
-}
-
-/* From here on: its rates are known at the next look. */
-static void
-count_from(struct box *b, const struct msg_box_health_is *h)
-{
-	b->written = h->written;
-	b->cpu_usec = h->cpu_usec;
-	b->written_at = mono_ms();
-	b->looks += b->looks < 2;
 }
 
 static void
@@ -241,8 +256,10 @@ freeze_most(void)
 			most = b;
 	/* one that hardly matters is spared while there is time */
 	if (most != NULL && (disk.free < disk.keep ||
-	    most->writes >= disk.falls / 16))
+	    most->writes >= disk.falls / 16)) {
+		most->suspect = 0;
 		stop(most);
+	}
 }
 
 /* ---- suspects -------------------------------------------------------- */
@@ -266,7 +283,7 @@ is_strange(uint64_t avail)
 		if (!may_write(b))
 			continue;
 		known += b->writes;
-		if ((b->looks < 2 || mono_ms() - b->written_at > KNOWN_MS) &&
+		if ((b->looks < 2 || b->written_at + SKEW_MS < disk.looked) &&
 		    disk.blind++ < WAIT_TICKS)
 			return -1;
 	}
@@ -408,28 +425,13 @@ suspects_seen(uint64_t avail)
 /* ---- who writes ------------------------------------------------------ */
 
 static void
-written(struct box *b, const struct msg_box_health_is *h)
-{
-	uint64_t	ms = mono_ms() - b->written_at;
-	int		known = b->written_at != 0 && ms > 0 && ms < STALE_MS;
-
-	disk.fresh += b->written_at == 0;
-	b->writes = known && h->written > b->written ?
-	    per_second(h->written - b->written, ms) : 0;
-	b->busy = known && h->cpu_usec > b->cpu_usec ?
-	    per_second(h->cpu_usec - b->cpu_usec, ms) : 0;
-	count_from(b, h);
-}
-
-static void
 look_told(void *arg, const struct msg *m)
 {
 	struct box	*b = arg;
 
 	b->polled = 0;
 	if (m->row->type != MSG_ERROR) {
-		disk_seen(b, &m->body.box_health_is);
-		written(b, &m->body.box_health_is);
+		disk_seen(b, &m->body.box_health_is, 1);
 	} else
 		b->writes = b->busy = 0;	/* not to be had, or gone */
 	box_unref(b);
@@ -504,17 +506,25 @@ thaw_one(void)
 	}
 }
 
+int
+disk_counts(void)
+{
+	return disk_short() || disk.watch > 0 || disk.trial != NULL ||
+	    next_suspect("") != NULL;
+}
+
 static void
 disk_tick(int fd, short what, void *arg)
 {
+	struct timeval	tv = { 1, 0 };
+
 	(void)fd;
 	(void)what;
 	(void)arg;
+	(void)event_add(&disk.tick, &tv);	/* was added before: no memory */
 	if (disk.due != 0)
 		return;			/* a slow one is still out */
-	if (disk_short() || disk.watch > 0 ||
-	    disk.trial != NULL || next_suspect("") != NULL ||
-	    mono_ms() - disk.at >= SAMPLE_MS)
+	if (disk_counts())
 		look_all();
 	if (disk.watch > 0)
 		disk.watch--;
@@ -525,10 +535,9 @@ disk_tick(int fd, short what, void *arg)
 void
 disk_start(void)
 {
-	struct timeval	tv = { 1, 0 };
+	struct timeval	tv = { 0, 500000 };	/* between health.c's looks */
 
-	(void)event_assign(&disk.tick, env.base, -1, EV_PERSIST, disk_tick,
-	    NULL);
+	(void)event_assign(&disk.tick, env.base, -1, 0, disk_tick, NULL);
 	if (event_add(&disk.tick, &tv) == -1)
 		fatalx("add timer: out of memory");
 }

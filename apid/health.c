@@ -21,6 +21,7 @@ struct poll {
 	enum wb_health	 health;
 	char		 part[64];
 	const char	*net;			/* what is wrong, or NULL */
+	int		 counted;		/* as disk_seen() wants to know */
 	void		(*fn)(struct box *, void *);	/* or NULL */
 	void		*arg;
 };
@@ -84,7 +85,7 @@ poll_privd(void *arg, const struct msg *m)
 		    SUSPECT;
 		(void)str_copy(p->part, "privd", sizeof(p->part));
 	} else {
-		disk_seen(p->box, &m->body.box_health_is);
+		disk_seen(p->box, &m->body.box_health_is, p->counted);
 		p->health = (enum wb_health)m->body.box_health_is.health;
 		(void)str_copy(p->part, m->body.box_health_is.part,
 		    sizeof(p->part));
@@ -142,6 +143,8 @@ poll_box(struct box *b, void (*fn)(struct box *, void *), void *arg)
 	p->due = 1;
 	p->fn = fn;
 	p->arg = arg;
+	p->counted = disk_counts();
+	h.written = (uint64_t)p->counted;
 	(void)str_copy(h.id, b->id, sizeof(h.id));
 	peer_ask(env.privd, MSG_BOX_HEALTH, &h, T_PRIVD, poll_privd, p);
 	if (b->state == BOX_QUARANTINED)
