@@ -42,7 +42,7 @@
 #define SKEW_MS		700		/* between looks of one round */
 #define LEAST_BUSY	5000		/* usec a second: may write unseen */
 #define LEAST_FALL	(256UL * 1024)	/* bytes a second: worth a suspicion */
-#define PROOF_TICKS	2		/* once may be how it was counted */
+#define PROOF_TICKS	2		/* of a fall, or of its end */
 #define OUTSIDE_TICKS	6		/* frozen, and it has not stopped */
 #define TRIAL_TICKS	5
 #define STRIKES		2
@@ -62,7 +62,8 @@ static struct {
 	char		 tried[27];	/* was to go on last */
 	unsigned int	 strange, calm;	/* looks on end: whose fall; none */
 	unsigned int	 blind;		/* ticks at which too little was known */
-	unsigned int	 in_vain;	/* the former since some were frozen */
+	unsigned int	 caught, in_vain; /* suspects; looks since on end */
+	uint64_t	 struck;	/* mono ms: the last suspicion; 0 */
 	char		 suspect[27];	/* was tried last */
 	struct box	*trial;		/* owned: a suspect that goes on */
 	unsigned int	 trial_ticks;
@@ -293,6 +294,23 @@ is_strange(uint64_t avail)
 	return rate >= LEAST_FALL && disk.fall / 8 > disk.known;
 }
 
+/* Once may be how it was counted, but not soon after another time. */
+static int
+is_proved(void)
+{
+	return disk.strange >= (disk.struck != 0 &&
+	    mono_ms() - disk.struck < STRIKES_MS ? 1 : PROOF_TICKS);
+}
+
+/* What was seen so far was of those that are frozen now. */
+static void
+look_anew(void)
+{
+	disk.strange = 0;
+	disk.calm = 0;
+	disk.fall = disk.known = 0;
+}
+
 /* All that may be the one; at first without those that were not. */
 static unsigned int
 freeze_busy(int cleared)
@@ -313,11 +331,16 @@ freeze_busy(int cleared)
 			stop(b);
 			n++;
 		}
-	if (n != 0)
+	if (n != 0) {
+		disk.struck = now;
+		disk.caught = 1;
 		disk.in_vain = 0;
+		look_anew();
+	}
 	return n;
 }
 
+/* One that may go on for a trial; for good, when it was somebody else. */
 static struct box *
 next_suspect(const char *after)
 {
@@ -325,7 +348,8 @@ next_suspect(const char *after)
 
 	while (b != NULL && !(b->suspect && b->frozen && !b->polled &&
 	    b->state == BOX_READY && !b->condemned &&
-	    b->removing == REMOVE_NOT))
+	    b->removing == REMOVE_NOT &&
+	    (b->strikes <= STRIKES || disk.outside != 0)))
 		b = box_next(NULL, b->id);
 	return b;
 }
@@ -341,6 +365,7 @@ trial_end(int guilty)
 	if (guilty && may_write(b) && b->state == BOX_READY) {
 		b->strikes = STRIKES + 1;
 		freeze(b, 1);
+		look_anew();
 	}
 	box_unref(b);
 }
@@ -366,10 +391,10 @@ trial_go_on(void)
 	if (disk.trial->frozen) {	/* it could not, or was stopped */
 		box_unref(disk.trial);
 		disk.trial = NULL;
-	} else if (disk.strange >= PROOF_TICKS && others_busy()) {
+	} else if (is_proved() && others_busy()) {
 		box_unref(disk.trial);		/* all of them again */
 		disk.trial = NULL;
-	} else if (disk.strange >= PROOF_TICKS)
+	} else if (is_proved())
 		trial_end(1);
 	else if (++disk.trial_ticks > TRIAL_TICKS)
 		trial_end(0);
@@ -379,21 +404,21 @@ trial_go_on(void)
 static void
 trial_begin(void)
 {
-	struct box	*b = next_suspect(disk.suspect);
+	struct box	*b;
 
-	if (b == NULL) {
+	if (disk.in_vain > OUTSIDE_TICKS) {
+		log_warnx("the state directory loses %llu KiB a second, and "
+		    "no box that was busy does it",
+		    (unsigned long long)disk.fall >> 10);
+		disk.outside = mono_ms();
+		disk.caught = disk.in_vain = 0;
+	}
+	if ((b = next_suspect(disk.suspect)) == NULL) {
 		disk.suspect[0] = '\0';
 		return;
 	}
-	if (disk.in_vain > OUTSIDE_TICKS) {
-		if (disk.outside == 0)
-			log_warnx("the state directory loses %llu KiB a "
-			    "second, and no box that was busy does it",
-			    (unsigned long long)disk.fall >> 10);
-		disk.outside = mono_ms();
-	}
 	if (disk.outside == 0 && (disk.calm < PROOF_TICKS ||
-	    disk.free < room() || b->strikes > STRIKES))
+	    disk.free < room()))
 		return;
 	(void)str_copy(disk.suspect, b->id, sizeof(disk.suspect));
 	if (disk.outside == 0) {
@@ -413,7 +438,7 @@ suspects_seen(uint64_t avail)
 		return;
 	disk.strange = strange ? disk.strange + 1 : 0;
 	disk.calm = strange ? 0 : disk.calm + 1;
-	disk.in_vain = strange ? disk.in_vain + 1 : 0;
+	disk.in_vain = strange && disk.caught ? disk.in_vain + 1 : 0;
 	if (disk.outside != 0 && mono_ms() - disk.outside > OUTSIDE_MS)
 		disk.outside = 0;
 	if (disk.trial != NULL)
@@ -444,7 +469,7 @@ look_told(void *arg, const struct msg *m)
 	/* the one that is new here may be the one */
 	if (disk.fresh == 0 || ++disk.waited > WAIT_TICKS) {
 		disk.waited = 0;
-		if (disk.strange < PROOF_TICKS || disk.outside != 0 ||
+		if (!is_proved() || disk.outside != 0 ||
 		    disk.trial != NULL || (freeze_busy(0) == 0 &&
 		    freeze_busy(1) == 0))
 			freeze_most();

@@ -168,7 +168,8 @@ s.sendall(b"%s\r\nHost: 127.0.0.1:%s\r\nAuthorization: Bearer %s\r\n\r\n%s"
 s.shutdown(socket.SHUT_WR)
 sys.stdout.buffer.write(s.makefile("rb").read())' "$WB_PORT" "$@"; }
 keyed=$(printf 'POST /v1/sandboxes/once/exec HTTP/1.1\r\nIdempotency-Key: half')
-halves='{"argv":["sh","-c","echo x >>/tmp/half; sleep 1"]}'
+halves='{"argv":["sh","-c","echo x >>/tmp/half; until [ -e /tmp/go ]; do usleep 20000; done"]}'
+stays='{"argv":["sh","-c","until [ -e /tmp/go ]; do usleep 20000; done"]}'
 half "$keyed" "$halves" >"$work/half.1" & first=$!
 half "$keyed" "$halves" >"$work/half.2" & again=$!
 wait $first $again
@@ -180,12 +181,13 @@ went() {	# name request-line [body]
 	like "  names the command, which goes on" "$out" '"sessionId":"[0-9A-Z]{26}"'
 	is "  and invites no repeat" "$(printf '%s\n' "$out" | grep -ci -e '^retry-after' -e stopping)" 0
 }
-went "half-closed exec" 'POST /v1/sandboxes/once/exec HTTP/1.1' '{"argv":["sleep","1"]}'
-went "half-closed exec as a stream" 'POST /v1/sandboxes/once/exec?stream=1 HTTP/1.1' '{"argv":["sleep","1"]}'
-"$WB_BIN" sandbox run once --name silent -- sh -c 'sleep 20' >/dev/null
+went "half-closed exec" 'POST /v1/sandboxes/once/exec HTTP/1.1' "$stays"
+went "half-closed exec as a stream" 'POST /v1/sandboxes/once/exec?stream=1 HTTP/1.1' "$stays"
+"$WB_BIN" sandbox run once --name silent -- sleep 1000 >/dev/null
 out=$(half 'GET /v1/sandboxes/once/sessions/silent/output?follow=1 HTTP/1.1' '')
 is "half-closed follow: no 503" "$(printf '%s\n' "$out" | grep -ci -e '^HTTP/1.1 503' -e '^retry-after')" 0
 is "  it ran once" "$("$WB_BIN" sandbox exec once -- cat /tmp/half)" x
+"$WB_BIN" sandbox exec once -- touch /tmp/go
 idem half "  and is there for who asks again" 200 POST /v1/sandboxes/once/exec "$halves"
 idem "$(printf %0256d 0)" "a key that is too long" 400 POST /v1/sandboxes '{"network":"none"}'
 member field Idempotency-Key

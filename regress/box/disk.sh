@@ -2,15 +2,10 @@
 # disk.sh: the state directory on a file system of its own that boxes fill:
 # who writes most is frozen, the others and the record go on.
 . "$(dirname "$0")/lib.sh"
-command -v mkfs.ext4 >/dev/null || { echo "skip: no mkfs.ext4"; exit 77; }
 MIB=1048576
 wb() { "$WB_BIN" sandbox "$@"; }
 field() { sed -n 's/.*"'"$1"'": "\{0,1\}\([^",]*\).*/\1/p' | sed 's/^null$//' | head -n 1; }
-truncate -s 2G "$work/disk"
-mkfs.ext4 -q -F "$work/disk" || { echo "skip: mkfs.ext4 fails"; exit 77; }
-mkdir "$WB_STATE"
-mount -o loop "$work/disk" "$WB_STATE" 2>/dev/null || { echo "skip: no loop device here"; exit 77; }
-box_after() { umount "$WB_STATE"; }
+box_disk 2G
 WB_FLOOR=536870912
 box_serve
 

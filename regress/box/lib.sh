@@ -48,6 +48,17 @@ box_state() {
 	fi
 }
 
+# The state directory on an ext4 of its own, before box_serve; the script is
+# skipped where there can be none.
+box_disk() {	# size mkfs-options...
+	command -v mkfs.ext4 >/dev/null || { echo "skip: no mkfs.ext4"; exit 77; }
+	truncate -s "$1" "$work/disk"; shift
+	mkfs.ext4 -q -F "$@" "$work/disk" || { echo "skip: mkfs.ext4 fails"; exit 77; }
+	mkdir "$WB_STATE"
+	mount -o loop "$work/disk" "$WB_STATE" 2>/dev/null || { echo "skip: no loop device here"; exit 77; }
+	box_after() { umount "$WB_STATE"; }
+}
+
 # box_serve [more lines of configuration on standard input: "-"]
 box_serve() {
 	[ -e "$WB_STATE/runtime/runner" ] || box_state

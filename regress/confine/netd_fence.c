@@ -489,7 +489,7 @@ await_log(const char *text)
 	struct timespec	tick = { 0, 5000000 };
 	int		i;
 
-	for (i = 0; !world_logged(&w, text); i++) {
+	for (i = 0; !daemon_logged(w.log, text); i++) {
 		ck_assert_msg(i < 400, "no \"%s\" in two seconds", text);
 		(void)nanosleep(&tick, NULL);
 	}

@@ -73,7 +73,7 @@ status(const char *id, struct msg_net_status_is *ret)
 
 	memset(&q, 0, sizeof(q));
 	(void)str_copy(q.id, id, sizeof(q.id));
-	t = world_ask(&w.apid, MSG_NET_STATUS, &q, -1, &m);
+	t = daemon_ask(&w.apid, MSG_NET_STATUS, &q, -1, &m);
 	if (t == MSG_NET_STATUS_IS)
 		*ret = m.body.net_status_is;
 	return t == MSG_ERROR ? (unsigned int)m.body.error.code : t;
@@ -281,7 +281,7 @@ START_TEST(drift)
 	    probe_flush, NULL)), 0);
 	ck_assert_uint_eq(status(ID1, &s), MSG_NET_STATUS_IS);
 	ck_assert_uint_eq(s.whole, 0);
-	ck_assert(world_logged(&w, "ruleset is"));
+	ck_assert(daemon_logged(w.log, "ruleset is"));
 	/* and a cut works all the same, as does opening again */
 	world_cut(&w, k);
 	ck_assert_int_eq(in_box(netns, probe_dropped), 0);
@@ -302,7 +302,7 @@ refused(unsigned int type, const void *body, int fd)
 {
 	struct msg	m;
 
-	ck_assert_uint_eq(world_ask(&w.privd, type, body, fd, &m), MSG_ERROR);
+	ck_assert_uint_eq(daemon_ask(&w.privd, type, body, fd, &m), MSG_ERROR);
 	return (unsigned int)m.body.error.code;
 }
 
@@ -351,7 +351,7 @@ START_TEST(stop)
 	struct msg		m;
 	int			st;
 
-	ck_assert_uint_eq(world_ask(&w.privd, MSG_DAEMON_STOP, &q, -1, &m),
+	ck_assert_uint_eq(daemon_ask(&w.privd, MSG_DAEMON_STOP, &q, -1, &m),
 	    MSG_OK);
 	st = world_wait(&w);
 	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 0);
@@ -377,7 +377,7 @@ garbage(struct chan *c, const void *data, size_t len)
 	ck_assert_int_eq(send(c->fd, data, len, 0), (ssize_t)len);
 	st = world_wait(&w);
 	ck_assert_msg(WIFEXITED(st) && WEXITSTATUS(st) == 1, "%x", st);
-	ck_assert(world_logged(&w, "netd"));
+	ck_assert(daemon_logged(w.log, "netd"));
 }
 
 START_TEST(garbage_privd)
@@ -439,7 +439,7 @@ adopt(const char *id, int netns, int open, struct msg *ret)
 				    .open = (uint64_t)open };
 
 	(void)str_copy(q.id, id, sizeof(q.id));
-	return world_ask(&w.privd, MSG_NET_ADOPT, &q,
+	return daemon_ask(&w.privd, MSG_NET_ADOPT, &q,
 	    fcntl(netns, F_DUPFD_CLOEXEC, 0), ret);
 }
 
@@ -517,7 +517,7 @@ START_TEST(adopt_changed)
 	world_start(&w);
 	ck_assert_uint_eq(adopt(ID1, netns, 1, &m), MSG_NET_OPENED);
 	ck_assert_str_eq(m.body.net_opened.ruleset, hash);
-	ck_assert(world_logged(&w, "made anew"));
+	ck_assert(daemon_logged(w.log, "made anew"));
 	ck_assert_int_eq(in_box(netns, probe_open), 0);
 	close(netns);
 }
@@ -676,7 +676,7 @@ START_TEST(twice_at_once)
 		ck_assert_int_eq(chan_ask(&w.privd, MSG_NET_MAKE, &q, -1,
 		    NULL), 0);
 	for (i = 0; i < 2; i++) {
-		if (world_next(&w.privd, &m) == MSG_NET_MADE) {
+		if (daemon_next(&w.privd, &m) == MSG_NET_MADE) {
 			close(m.fd);
 			made++;
 		} else
@@ -702,7 +702,7 @@ START_TEST(burst)
 	for (i = 0; i < MANY; i++) {
 		while (chan_pending(&w.privd))
 			ck_assert_int_ne(chan_flush(&w.privd), -1);
-		ck_assert_uint_eq(world_next(&w.privd, &m), MSG_NET_MADE);
+		ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_NET_MADE);
 		ck_assert(!seen[m.body.net_made.k]++);
 		close(m.fd);
 	}
@@ -728,7 +728,7 @@ START_TEST(descriptor_limit)
 	    CODE_NO_SPACE_FOR_BOX);
 	world_drop(&w, k);
 	(void)world_net(&w, ID2, NULL);
-	ck_assert(world_logged(&w, "bounds the boxes to 3"));
+	ck_assert(daemon_logged(w.log, "bounds the boxes to 3"));
 }
 END_TEST
 

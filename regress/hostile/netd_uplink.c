@@ -42,7 +42,7 @@ asked(unsigned int *ret_k, int keep, int *ret_netns)
 {
 	struct msg	m;
 
-	ck_assert_uint_eq(world_next(&w.uplinkd, &m), MSG_UPLINK_START);
+	ck_assert_uint_eq(daemon_next(&w.uplinkd, &m), MSG_UPLINK_START);
 	ck_assert_uint_eq(m.body.uplink_start.keep, (uint64_t)keep);
 	ck_assert_int_ne(m.fd, -1);
 	if (ret_netns != NULL)
@@ -76,7 +76,7 @@ ended(void)
 {
 	struct msg	m;
 
-	ck_assert_uint_eq(world_next(&w.uplinkd, &m), MSG_UPLINK_END);
+	ck_assert_uint_eq(daemon_next(&w.uplinkd, &m), MSG_UPLINK_END);
 	ck_assert_int_eq(chan_ok(&w.uplinkd, m.rid), 0);
 	return (unsigned int)m.body.uplink_end.k;
 }
@@ -106,7 +106,7 @@ made(uint32_t rid, unsigned int k)
 {
 	struct msg	m;
 
-	ck_assert_uint_eq(world_next(&w.privd, &m), MSG_NET_MADE);
+	ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_NET_MADE);
 	ck_assert_uint_eq(m.rid, rid);
 	ck_assert_uint_eq(m.body.net_made.k, k);
 	return m.fd;
@@ -138,7 +138,7 @@ open_is(unsigned int k)
 	struct msg		m;
 	unsigned int		t;
 
-	t = world_ask(&w.privd, MSG_NET_OPEN, &q, -1, &m);
+	t = daemon_ask(&w.privd, MSG_NET_OPEN, &q, -1, &m);
 	return t == MSG_ERROR ? (unsigned int)m.body.error.code : t;
 }
 
@@ -149,7 +149,7 @@ status(const char *id)
 	struct msg		m;
 
 	(void)str_copy(q.id, id, sizeof(q.id));
-	ck_assert_uint_eq(world_ask(&w.apid, MSG_NET_STATUS, &q, -1, &m),
+	ck_assert_uint_eq(daemon_ask(&w.apid, MSG_NET_STATUS, &q, -1, &m),
 	    MSG_NET_STATUS_IS);
 	return m.body.net_status_is;
 }
@@ -193,7 +193,7 @@ START_TEST(no_uplink_no_network)
 	up = asked(&k, 0, NULL);
 	ck_assert_int_eq(chan_error(&w.uplinkd, up, CODE_INTERNAL, "no tap"),
 	    0);
-	ck_assert_uint_eq(world_next(&w.privd, &m), MSG_ERROR);
+	ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_ERROR);
 	ck_assert_uint_eq(m.rid, rid);
 	ck_assert_uint_eq(m.body.error.code, CODE_CREATE_FAILED);
 	ck_assert_ptr_ne(strstr(m.body.error.detail, "no tap"), NULL);
@@ -246,7 +246,7 @@ START_TEST(no_tap)
 	ck_assert_int_eq(chan_send(&w.uplinkd, MSG_UPLINK_STARTED, up, &s,
 	    -1), 0);
 	ck_assert_uint_eq(ended(), k);
-	ck_assert_uint_eq(world_next(&w.privd, &m), MSG_ERROR);
+	ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_ERROR);
 	ck_assert_uint_eq(m.rid, rid);
 }
 END_TEST
@@ -291,7 +291,7 @@ START_TEST(adopted)
 	ck_assert_uint_eq(again, k);
 	ck_assert(quiet(&w.privd, 100));
 	say_started(k, up, 1);
-	ck_assert_uint_eq(world_next(&w.privd, &m), MSG_NET_OPENED);
+	ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_NET_OPENED);
 	ck_assert_uint_eq(m.rid, rid);
 	ck_assert_uint_eq(status(ID1).uplink, 1);
 	world_kill(&w);
@@ -301,7 +301,7 @@ START_TEST(adopted)
 	up = asked(&again, 1, NULL);
 	ck_assert_int_eq(chan_error(&w.uplinkd, up, CODE_INTERNAL, "none"),
 	    0);
-	ck_assert_uint_eq(world_next(&w.privd, &m), MSG_NET_OPENED);
+	ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_NET_OPENED);
 	ck_assert_uint_eq(m.rid, rid);
 	ck_assert_uint_eq(status(ID1).uplink, 0);
 	up = asked(&again, 0, NULL);
@@ -346,9 +346,9 @@ START_TEST(pool)
 	(void)poll(NULL, 0, 50);
 	ck_assert_int_eq(chan_ask(&w.privd, MSG_DAEMON_STOP, &q, -1, NULL),
 	    0);
-	ck_assert_uint_eq(world_next(&w.uplinkd, &m), MSG_UPLINK_END);
+	ck_assert_uint_eq(daemon_next(&w.uplinkd, &m), MSG_UPLINK_END);
 	ck_assert_uint_eq(m.body.uplink_end.k, taken);
-	ck_assert_uint_eq(world_next(&w.uplinkd, &m), 0);
+	ck_assert_uint_eq(daemon_next(&w.uplinkd, &m), 0);
 	ck_assert_int_eq(world_wait(&w), 0);
 }
 END_TEST

@@ -8,8 +8,7 @@
 
 #include <sys/types.h>
 
-#include "chan.h"
-#include "conf.h"
+#include "daemon.h"
 
 #define WORLD_NETD	64001		/* host uid of netd */
 #define WORLD_BOX	0x70000000	/* first uid of the box */
@@ -33,15 +32,6 @@ void	 world_start(struct world *);
 /* Waits for its end; the status of waitpid(2). */
 int	 world_wait(struct world *);
 void	 world_kill(struct world *);
-/* Whether a line of its log holds this text. */
-int	 world_logged(const struct world *, const char *text);
-
-/* Sends, waits for the answer with the same rid.  Its type. */
-unsigned int	 world_ask(struct chan *, unsigned int type, const void *body,
-		    int fd, struct msg *ret);
-/* The next message, within 10 s; 0: the channel ended. */
-unsigned int	 world_next(struct chan *, struct msg *ret);
-
 /* Short forms; they insist on success.  ret_netns may be NULL. */
 unsigned int	 world_net(struct world *, const char *id, int *ret_netns);
 void		 world_open(struct world *, unsigned int k, char *ret_hash);

@@ -199,9 +199,9 @@ START_TEST(test_beside_endless)
 }
 END_TEST
 
-/* Pipes of the runner that were made larger. */
+/* Pipes of the runner of which a word is true. */
 static int
-wide_pipes(void)
+pipes(int (*fn)(int fd))
 {
 	char		 path[64];
 	struct dirent	*e;
@@ -211,43 +211,35 @@ wide_pipes(void)
 	(void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)b.pid);
 	ck_assert_ptr_nonnull(d = opendir(path));
 	while ((e = readdir(d)) != NULL) {
-		/* only what is a pipe has that size */
 		fd = openat(dirfd(d), e->d_name,
 		    O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		if (fd == -1)
 			continue;
-		n += fcntl(fd, F_GETPIPE_SZ) == 262144;
+		n += fn(fd);
 		(void)close(fd);
 	}
 	(void)closedir(d);
 	return n;
+}
+
+/* It was made larger; only what is a pipe has such a size. */
+static int
+is_wide(int fd)
+{
+	return fcntl(fd, F_GETPIPE_SZ) == 262144;
+}
+
+/* It was not, and holds all that it can. */
+static int
+is_full(int fd)
+{
+	int	there;
+
+	return fcntl(fd, F_GETPIPE_SZ) == 65536 &&
+	    ioctl(fd, FIONREAD, &there) == 0 && there == 65536;
 }
 
 #define FULL	"dd if=/dev/zero bs=1000000 count=1 2>/dev/null; exec sleep 1000"
-
-/* Pipes that hold all that they can, of those the runner reads. */
-static int
-full_pipes(void)
-{
-	char		 path[64];
-	struct dirent	*e;
-	DIR		*d;
-	int		 fd, there, n = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)b.pid);
-	ck_assert_ptr_nonnull(d = opendir(path));
-	while ((e = readdir(d)) != NULL) {
-		fd = openat(dirfd(d), e->d_name,
-		    O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		if (fd == -1)
-			continue;
-		n += fcntl(fd, F_GETPIPE_SZ) == 65536 &&
-		    ioctl(fd, FIONREAD, &there) == 0 && there == 65536;
-		(void)close(fd);
-	}
-	(void)closedir(d);
-	return n;
-}
 
 /* A user's pipes may hold so much: a part of it is for larger ones of ours. */
 START_TEST(test_wide_pipes)
@@ -257,27 +249,27 @@ START_TEST(test_wide_pipes)
 	char			id[80][27];
 	int			i;
 
-	ck_assert_int_eq(wide_pipes(), 0);
+	ck_assert_int_eq(pipes(is_wide), 0);
 	for (i = 0; i < 80; i++)
 		box_sh(&b, "until grep -q ') T' /proc/1/stat; do sleep 0.05; "
 		    "done; " FULL, 0, id[i]);
 	/* all are full before one is read */
 	ck_assert_int_eq(kill(b.pid, SIGSTOP), 0);
-	EVENTUALLY(full_pipes() == 80);
+	EVENTUALLY(pipes(is_full) == 80);
 	ck_assert_int_eq(kill(b.pid, SIGCONT), 0);
 	/* each is read, whether or not its pipe was made larger */
 	for (i = 0; i < 80; i++)
 		EVENTUALLY(row_of(id[i], &row) &&
 		    row.last_seq >= 1000000 / 32768);
-	ck_assert_int_eq(wide_pipes(), 64);
+	ck_assert_int_eq(pipes(is_wide), 64);
 	for (i = 0; i < 80; i++) {
 		ck_assert_uint_eq(signal_session(id[i], SIGKILL), 0);
 		box_wait(&b, id[i], &x);
 	}
-	ck_assert_int_eq(wide_pipes(), 0);
+	ck_assert_int_eq(pipes(is_wide), 0);
 	/* those that are gone do not count */
 	box_sh(&b, FULL, 0, id[0]);
-	EVENTUALLY(wide_pipes() == 1);
+	EVENTUALLY(pipes(is_wide) == 1);
 	ck_assert_uint_eq(signal_session(id[0], SIGKILL), 0);
 }
 END_TEST
@@ -305,7 +297,7 @@ START_TEST(test_wide_crumb)
 		box_call(&b.ch, MSG_SESSION_READ, &r, &m);
 		r.after = m.body.session_chunk.seq;
 	}
-	ck_assert_int_eq(wide_pipes(), 1);
+	ck_assert_int_eq(pipes(is_wide), 1);
 	(void)close(open(go, O_WRONLY | O_CREAT, 0644));
 	box_wait(&b, id, &x);
 	(void)unlink(go);

@@ -58,7 +58,7 @@ rig_setup(void)
 {
 	int	home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 
-	log_init("egress_test", getenv("NETD_LOG") != NULL ? LOG_L_DEBUG :
+	log_init("egress_test", getenv("DAEMON_LOG") != NULL ? LOG_L_DEBUG :
 	    LOG_L_ERROR, 0);
 	lab_make(&lab);
 	ck_assert_int_eq(sealed_init(&none, &none), 0);

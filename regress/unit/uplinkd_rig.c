@@ -26,10 +26,6 @@
 #include "uplinkd_rig.h"
 #include "xmalloc.h"
 
-#ifndef WB_LIBEXECDIR
-#define WB_LIBEXECDIR	"/nowhere"
-#endif
-
 static struct { char point[256]; int v2; char what[32]; } tree[8];
 static size_t	ntree;
 static char	base[64];		/* of our cgroups */
@@ -239,20 +235,6 @@ rig_sweep(void)
 /* ---- all but the process ------------------------------------------------- */
 
 static void
-conf_default(struct conf *c)
-{
-	memset(c, 0, sizeof(*c));
-#define C_STR(w, f, max, cs, d, doc)	(void)str_copy(c->f, d, (max) + 1);
-#define C_U64(w, f, lo, hi, d, doc)	c->f = d;
-#define C_BOOL(w, f, d, doc)		c->f = d;
-#define X_U64(f, lo, hi)		c->f = lo;
-#include "conf.def"
-	(void)str_copy(c->log_level, "debug", sizeof(c->log_level));
-	/* behind the host of egress_lab, where 53 answers with an echo */
-	(void)str_copy(c->egress_dns, "203.0.113.50", sizeof(c->egress_dns));
-}
-
-static void
 devices(void)
 {
 	static const struct { const char *path; unsigned int maj, min; }
@@ -265,53 +247,15 @@ devices(void)
 		    makedev(nodes[i].maj, nodes[i].min)), 0);
 }
 
-static int
-userns_new(void)
-{
-	char	map[96], path[64], c;
-	int	fd, p[2];
-	pid_t	pid;
-
-	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
-	pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL,
-	    NULL, NULL);
-	if (pid == 0) {
-		close(p[1]);
-		(void)!read(p[0], &c, 1);	/* until it is not needed */
-		_exit(0);
-	}
-	ck_assert_int_ne(pid, -1);
-	snprintf(map, sizeof(map), "0 %u 1\n1 %u 65535\n", RIG_UID,
-	    RIG_NETBASE);
-	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
-	put(path, map);
-	snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
-	put(path, map);
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	ck_assert_int_ne(fd = open(path, O_RDONLY | O_CLOEXEC), -1);
-	close(p[0]);
-	close(p[1]);
-	waitpid(pid, NULL, 0);
-	return fd;
-}
-
-static void
-show_log(const struct rig *r)
-{
-	char	cmd[96];
-
-	snprintf(cmd, sizeof(cmd), "cat %s >&2", r->log);
-	(void)!system(cmd);
-}
-
 void
 rig_make(struct rig *r)
 {
-	int	fd;
-
 	rig_sweep();
 	memset(r, 0, sizeof(*r));
-	conf_default(&r->conf);
+	daemon_conf(&r->conf);
+	/* behind the host of egress_lab, where 53 answers with an echo */
+	(void)str_copy(r->conf.egress_dns, "203.0.113.50",
+	    sizeof(r->conf.egress_dns));
 	r->privd.fd = r->netd.fd = -1;
 	/* the build tree may lie below /tmp */
 	r->exe = open(WB_TOP_BUILDDIR "/uplinkd/uplinkd", O_RDONLY |
@@ -325,11 +269,9 @@ rig_make(struct rig *r)
 	devices();
 	umask(022);
 	lab_make(&r->lab);
-	r->u1 = userns_new();
+	r->u1 = daemon_u1(RIG_UID, RIG_NETBASE);
 	tree_make();
-	snprintf(r->log, sizeof(r->log), "/tmp/uplinkd-test.XXXXXX");
-	ck_assert_int_ne(fd = mkstemp(r->log), -1);
-	close(fd);
+	daemon_log(r->log, "uplinkd-test");
 }
 
 void
@@ -340,46 +282,24 @@ rig_free(struct rig *r)
 	rig_sweep();
 	lab_free(&r->lab);
 	close(r->u1);
-	if (getenv("UPLINKD_LOG") != NULL)
-		show_log(r);
+	if (getenv("DAEMON_LOG") != NULL)
+		daemon_show(r->log);
 }
 
 /* ---- the process --------------------------------------------------------- */
 
-static void	run(struct rig *, int, int, int) __attribute__((noreturn));
+static void	run(struct rig *, const int *, int) __attribute__((noreturn));
 
 static void
-run(struct rig *r, int privd, int netd, int conf)
+run(struct rig *r, const int *fd, int n)
 {
-	char		 arg0[] = WB_TOP_BUILDDIR "/uplinkd/uplinkd";
-	char		*argv[] = { arg0, NULL }, *envp[] = { NULL };
-	int		 exe = r->exe, log, null;
-	size_t		 i;
+	size_t	i;
 
-	if ((log = open(r->log, O_WRONLY | O_APPEND)) == -1 ||
-	    (null = open("/dev/null", O_RDWR)) == -1)
-		_exit(90);
 	for (i = 0; i < ntree; i++)
 		put(in_tree(i, "/uplinks/daemon/cgroup.procs"), "0");
 	if (setns(r->lab.netns[LAB_HOST], CLONE_NEWNET) == -1)
-		_exit(91);
-	if (setgroups(0, NULL) == -1 || setns(r->u1, CLONE_NEWUSER) == -1 ||
-	    setresgid(0, 0, 0) == -1 || setresuid(0, 0, 0) == -1)
-		_exit(92);
-	exe = fcntl(exe, F_DUPFD_CLOEXEC, 40);
-	privd = fcntl(privd, F_DUPFD, 40);
-	netd = fcntl(netd, F_DUPFD, 40);
-	conf = fcntl(conf, F_DUPFD, 40);
-	log = fcntl(log, F_DUPFD, 40);
-	if (dup2(null, 0) == -1 || dup2(null, 1) == -1 ||
-	    dup2(log, 2) == -1 || dup2(privd, 3) == -1 ||
-	    dup2(conf, 4) == -1 || dup2(netd, 5) == -1 ||
-	    dup3(exe, 6, O_CLOEXEC) == -1)
-		_exit(93);
-	(void)syscall(SYS_close_range, 7, ~0U, 0);
-	/* by descriptor: the build tree may lie where others cannot go */
-	fexecve(6, argv, envp);
-	_exit(94);
+		_exit(99);
+	daemon_exec(r->u1, r->exe, r->log, fd, n);
 }
 
 void
@@ -388,21 +308,19 @@ rig_start(struct rig *r)
 	struct msg	m;
 	int		conf, pv[2], nv[2];
 
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-	    pv), 0);
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-	    nv), 0);
+	daemon_pair(pv);
+	daemon_pair(nv);
 	ck_assert_int_ne(conf = conf_seal(&r->conf), -1);
 	ck_assert_int_ne(r->pid = fork(), -1);
 	if (r->pid == 0)
-		run(r, pv[1], nv[1], conf);
+		run(r, (const int[]){ pv[1], conf, nv[1] }, 3);
 	close(pv[1]);
 	close(nv[1]);
 	close(conf);
 	chan_init(&r->privd, pv[0], A_PRIVD, A_UPLINKD, S_INIT);
 	chan_init(&r->netd, nv[0], A_NETD, A_UPLINKD, S_RUN);
-	if (rig_next(&r->privd, &m) != MSG_DAEMON_READY) {
-		show_log(r);
+	if (daemon_next(&r->privd, &m) != MSG_DAEMON_READY) {
+		daemon_show(r->log);
 		ck_abort_msg("uplinkd did not start: status %x",
 		    (unsigned int)rig_wait(r));
 	}
@@ -434,18 +352,6 @@ rig_kill(struct rig *r)
 {
 	kill(r->pid, SIGKILL);
 	(void)rig_wait(r);
-}
-
-int
-rig_logged(const struct rig *r, const char *text)
-{
-	static char	buf[1 << 18];
-	auto_close int	fd = open(r->log, O_RDONLY | O_CLOEXEC);
-	ssize_t		n = read(fd, buf, sizeof(buf) - 1);
-
-	ck_assert_int_ge(n, 0);
-	buf[n] = '\0';
-	return strstr(buf, text) != NULL;
 }
 
 /* ---- a netns ------------------------------------------------------------- */
@@ -511,41 +417,11 @@ rig_netns(const struct rig *r, unsigned int k)
 /* ---- messages ------------------------------------------------------------ */
 
 unsigned int
-rig_next(struct chan *c, struct msg *ret)
-{
-	struct pollfd	p = { .fd = c->fd, .events = POLLIN };
-	int		r;
-
-	for (;;) {
-		r = chan_recv(c, ret);
-		if (r == 1)
-			return ret->row->type;
-		if (r == -1 && errno == ECONNRESET)
-			return 0;
-		ck_assert_msg(r == 0, "%s", c->why);
-		ck_assert_msg(poll(&p, 1, 10000) == 1, "no answer in 10 s");
-	}
-}
-
-unsigned int
-rig_ask(struct chan *c, unsigned int type, const void *body, int fd,
-    struct msg *ret)
-{
-	uint32_t	rid;
-
-	ck_assert_msg(chan_ask(c, type, body, fd, &rid) == 0, "%s", c->why);
-	if (rig_next(c, ret) == 0)
-		return 0;
-	ck_assert_uint_eq(ret->rid, rid);
-	return ret->row->type;
-}
-
-unsigned int
 rig_up(struct rig *r, unsigned int k, int keep, int netns, struct msg *ret)
 {
 	struct msg_uplink_start	q = { .k = k, .keep = (uint64_t)keep };
 
-	return rig_ask(&r->netd, MSG_UPLINK_START, &q,
+	return daemon_ask(&r->netd, MSG_UPLINK_START, &q,
 	    fcntl(netns, F_DUPFD_CLOEXEC, 0), ret);
 }
 
@@ -555,7 +431,7 @@ rig_end(struct rig *r, unsigned int k)
 	struct msg_uplink_end	q = { .k = k };
 	struct msg		m;
 
-	ck_assert_uint_eq(rig_ask(&r->netd, MSG_UPLINK_END, &q, -1, &m),
+	ck_assert_uint_eq(daemon_ask(&r->netd, MSG_UPLINK_END, &q, -1, &m),
 	    MSG_OK);
 }
 

@@ -7,8 +7,7 @@
 
 #include <sys/types.h>
 
-#include "chan.h"
-#include "conf.h"
+#include "daemon.h"
 #include "egress_lab.h"
 
 #define RIG_UID		64011		/* host uid of netd */
@@ -36,17 +35,9 @@ void	 rig_go(struct rig *);
 void	 rig_kill(struct rig *);
 /* Waits for its end; the status of waitpid(2). */
 int	 rig_wait(struct rig *);
-/* Whether a line of its log holds this text. */
-int	 rig_logged(const struct rig *, const char *text);
-
 /* A netns as netd's maker makes it for k. */
 int	 rig_netns(const struct rig *, unsigned int k);
 
-/* The next message, within 10 s; 0: the channel ended. */
-unsigned int	 rig_next(struct chan *, struct msg *ret);
-/* Sends, waits for the answer; its type. */
-unsigned int	 rig_ask(struct chan *, unsigned int type, const void *body,
-		    int fd, struct msg *ret);
 /* UPLINK_START; netns is borrowed.  The answer's type. */
 unsigned int	 rig_up(struct rig *, unsigned int k, int keep, int netns,
 		    struct msg *ret);

@@ -169,8 +169,8 @@ START_TEST(slirp_is_fenced)
 	status_is(pid, "CapAmb:", "\t0000000000000000");
 	status_is(pid, "NoNewPrivs:", "\t1");
 	status_is(pid, "Seccomp:", "\t2");
-	ck_assert_int_ge(atoi(rig_proc(pid, "status", "Seccomp_filters:")),
-	    2);
+	ck_assert_int_ge(strtol(rig_proc(pid, "status", "Seccomp_filters:"),
+	    NULL, 10), 2);
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	ck_assert_int_eq(stat(path, &un), 0);
 	ck_assert_int_eq(stat("/proc/self/ns/user", &mine), 0);
@@ -221,7 +221,7 @@ START_TEST(death_is_told)
 	struct msg	m;
 
 	kill(pid, SIGKILL);
-	ck_assert_uint_eq(rig_next(&r.netd, &m), MSG_UPLINK_DOWN);
+	ck_assert_uint_eq(daemon_next(&r.netd, &m), MSG_UPLINK_DOWN);
 	ck_assert_uint_eq(m.body.uplink_down.k, K);
 	gone(pid);
 	ck_assert(!rig_cgroup(K));
@@ -273,7 +273,7 @@ START_TEST(they_live_on)
 	ck_assert_int_eq(rig_tcp(left, PUBLIC, LAB_PORT), ENETUNREACH);
 	/* the end of one that is not its child is seen, too */
 	kill(pid, SIGKILL);
-	ck_assert_uint_eq(rig_next(&r.netd, &m), MSG_UPLINK_DOWN);
+	ck_assert_uint_eq(daemon_next(&r.netd, &m), MSG_UPLINK_DOWN);
 	ck_assert_uint_eq(m.body.uplink_down.k, K);
 	/* keep, but there is none: a new one */
 	ck_assert_uint_eq(rig_up(&r, K, 1, kept, &m), MSG_UPLINK_STARTED);
@@ -321,7 +321,7 @@ START_TEST(not_a_netns)
 	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_START, &q, fd, NULL),
 	    0);
-	ck_assert_uint_eq(rig_next(&r.netd, &m), 0);
+	ck_assert_uint_eq(daemon_next(&r.netd, &m), 0);
 	st = rig_wait(&r);
 	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 1);
 }
@@ -337,7 +337,7 @@ START_TEST(not_netds)
 	r.netd.self = A_PRIVD;		/* what it claims to be */
 	ck_assert_int_eq(chan_ask(&r.netd, MSG_DAEMON_STOP, &q, -1, NULL),
 	    0);
-	ck_assert_uint_eq(rig_next(&r.netd, &m), 0);
+	ck_assert_uint_eq(daemon_next(&r.netd, &m), 0);
 	st = rig_wait(&r);
 	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 1);
 }
@@ -358,7 +358,7 @@ START_TEST(stop)
 	    0);
 	ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_END, &e, -1, NULL), 0);
 	ck_assert_int_eq(shutdown(r.netd.fd, SHUT_WR), 0);
-	ck_assert_uint_eq(rig_next(&r.privd, &m), MSG_OK);
+	ck_assert_uint_eq(daemon_next(&r.privd, &m), MSG_OK);
 	ck_assert_uint_eq(m.rid, rid);
 	st = rig_wait(&r);
 	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 0);
