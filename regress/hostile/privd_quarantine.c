@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -30,6 +31,42 @@ frozen(const char *id)
 	(void)close(fd);
 	return c == '1';
 }
+
+/* A way out that netd will not have back is nobody's: its box stands still. */
+static void
+adoption_refused(uint64_t network)
+{
+	struct pollfd	p = { .fd = -1 };
+	int		fd, i;
+
+	rig_start(&r);
+	r.network = network;
+	fd = rig_box(&r, ID1, 1);
+	(void)kill(r.d[R_STORED].pid, SIGKILL);
+	for (i = 0; i < R_N; i++)
+		fd_close(&r.d[i].sock);
+	rig_set(&r);
+	r.refuse = 1;
+	ck_assert_uint_eq(rig_go(&r), 1);
+	for (i = 0; i < 100 && network != NETWORK_NONE && !frozen(ID1); i++)
+		(void)poll(&p, 1, 50);
+	ck_assert_int_eq(frozen(ID1), network != NETWORK_NONE);
+	ck_assert_int_eq(rig_logged(&r, "is quarantined: network"),
+	    network != NETWORK_NONE);
+	(void)close(fd);
+}
+
+START_TEST(way_out_not_adopted)
+{
+	adoption_refused(NETWORK_EGRESS);
+}
+END_TEST
+
+START_TEST(inner_not_adopted)
+{
+	adoption_refused(NETWORK_NONE);
+}
+END_TEST
 
 /* A late answer to the opening is not the answer to the end. */
 START_TEST(killed_while_opening)
@@ -195,5 +232,7 @@ quarantine_case(void)
 	tcase_add_loop_test(t, quarantined_while_opening, 0, 4);
 	tcase_add_test(t, quarantine);
 	tcase_add_test(t, killed_while_opening);
+	tcase_add_test(t, way_out_not_adopted);
+	tcase_add_test(t, inner_not_adopted);
 	return t;
 }

@@ -549,6 +549,11 @@ rig_go(struct rig *r)
 		ck_assert_int_ne(m.fd, -1);
 		r->open = (int)m.body.net_adopt.open;
 		(void)close(m.fd);
+		if (r->refuse) {
+			ck_assert_int_eq(chan_error(&r->d[R_NETD].chan, m.rid,
+			    CODE_INTERNAL, "refused"), 0);
+			continue;
+		}
 		opened.k = 100 + n;
 		ck_assert_int_eq(chan_send(&r->d[R_NETD].chan, MSG_NET_OPENED,
 		    m.rid, &opened, -1), 0);
@@ -608,7 +613,7 @@ rig_netns(struct rig *r)
 unsigned int
 rig_create(struct rig *r, const char *id, unsigned int k, struct msg *m)
 {
-	struct msg_box_create	c = { .network = NETWORK_NONE };
+	struct msg_box_create	c = { .network = r->network };
 	struct msg_net_made	made = { .k = k, .ruleset = "closed" };
 
 	(void)str_copy(c.id, id, sizeof(c.id));

@@ -29,6 +29,8 @@ struct rig {
 	int		 notify;	/* NOTIFY_SOCKET, bound */
 	int		 ready;		/* our end of the ready pipe */
 	int		 open;		/* of the last NET_ADOPT */
+	int		 refuse;	/* what comes of them */
+	uint64_t	 network;	/* of boxes that are made */
 	uint8_t		 nonce[64];	/* of the last rig_box() */
 	struct rig_daemon d[R_N];
 };

@@ -406,7 +406,7 @@ hold(void *arg)
 
 START_TEST(connections)
 {
-	int	got, netns;
+	int	got, n, netns;
 
 	rig_kill(&r);
 	r.conf.egress_connections = 64;
@@ -414,8 +414,11 @@ START_TEST(connections)
 	netns = up(K);
 	got = rig_in(netns, hold, NULL);
 	ck_assert_msg(got > 40 && got < 64, "%d connections", got);
-	/* and they are given back */
-	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
+	/* and they are given back, as slirp4netns sees them end */
+	for (n = 0; rig_tcp(netns, PUBLIC, LAB_PORT) != 0; n++) {
+		ck_assert_int_lt(n, 100);
+		(void)poll(NULL, 0, 100);
+	}
 	close(netns);
 }
 END_TEST
