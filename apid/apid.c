@@ -157,6 +157,16 @@ daemon_msg(struct peer *p, struct msg *m)
 }
 
 static void
+netd_msg(struct peer *p, struct msg *m)
+{
+	fd_close(&m->fd);
+	if (m->row->type == MSG_NET_DENIED)
+		denials_told(p, &m->body.net_denied);
+	else
+		peer_fault(p, "%s: not expected", m->row->name);
+}
+
+static void
 daemon_fault(struct peer *p, enum peer_end end, const char *why)
 {
 	(void)end;
@@ -172,6 +182,7 @@ apid_serve(void)
 	if (env.serving || env.stopping)
 		return;
 	env.serving = 1;
+	denials_start();
 	for (i = 0; i < listeners.n; i++)
 		if (http_server_listen(env.http, listeners.fd[i],
 		    listeners.kind[i] == 1 ? HTTP_UNIX : HTTP_TCP) == -1)
@@ -302,7 +313,7 @@ main(void)
 	    privd_fault, NULL);
 	env.stored = peer_new("stored", STORED_FD, A_STORED, S_RUN,
 	    daemon_msg, daemon_fault, stored_name);
-	env.netd = peer_new("netd", NETD_FD, A_NETD, S_RUN, daemon_msg,
+	env.netd = peer_new("netd", NETD_FD, A_NETD, S_RUN, netd_msg,
 	    daemon_fault, netd_name);
 	peer_ask(env.privd, MSG_DAEMON_READY, &ready, 0, privd_go, NULL);
 	if (event_base_dispatch(env.base) == -1)

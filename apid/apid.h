@@ -21,6 +21,7 @@
 
 #include "chan.h"
 #include "conf.h"
+#include "denied.h"
 #include "http.h"
 #include "proto.h"
 #include "ulid.h"
@@ -40,6 +41,7 @@
 
 struct box;
 struct boot;
+struct denials;
 struct peer;
 struct session;
 
@@ -152,6 +154,9 @@ uint32_t peer_ask_rid(struct peer *, unsigned int type, const void *body,
 void	peer_forget(struct peer *, const void *arg);
 /* Not a request: no answer is due. */
 void	peer_tell(struct peer *, unsigned int type, const void *body);
+/* Answers what it asked by this number. */
+void	peer_reply(struct peer *, unsigned int type, uint32_t rid,
+	    const void *body);
 /* More is queued for it than a sane peer lets pile up. */
 int	peer_full(const struct peer *);
 /* Reads nothing from it for some time. */
@@ -214,6 +219,9 @@ struct box {
 	unsigned int		 strikes;	/* times that it was, lately */
 	uint64_t		 struck;	/* mono ms */
 	int			 found;		/* reconcile.c */
+	struct denials		*denials;	/* owned; NULL: none yet */
+	int			 counted;	/* these are known: */
+	uint64_t		 denied[DENIED_RULES];
 
 	struct boot		*boot;		/* owned; boot.c */
 	struct peer		*runner;	/* owned; NULL: no channel */
@@ -588,6 +596,20 @@ int	 disk_counts(void);
 /* What a look at a box told, whatever for; counted: it asked that. */
 void	 disk_seen(struct box *, const struct msg_box_health_is *,
 	    int counted);
+
+/* ---- denials.c: what networks have denied --------------------------- */
+
+/* The boxes are known: from now on lists are whole. */
+void	 denials_start(void);
+/* A message of netd's, whose fault it may be. */
+void	 denials_told(struct peer *netd, const struct msg_net_denied *);
+/* What a runner asked of its own box. */
+void	 denials_ask(const struct box *, struct peer *, uint32_t rid);
+/* What its counters say, of a box with such a network. */
+void	 denials_counted(struct box *, const struct msg_net_status_is *);
+json_t	*denials_totals(const struct box *);	/* by rule, or null */
+/* The box is no more. */
+void	 denials_free(struct box *);
 
 /* Takes the descriptor of the token; -1 with errno. */
 int	 auth_load(int fd);

@@ -190,6 +190,7 @@ box_unref(struct box *b)
 	if (--b->refs != 0)
 		return;
 	(void)event_del(&b->retry);
+	denials_free(b);
 	list_free(&b->labels);
 	list_free(&b->env);
 	free(b);
@@ -207,6 +208,7 @@ box_gone(struct box *b)
 	b->listed = 0;
 	nboxes--;
 	sessions_drop(b);
+	denials_free(b);
 	box_unref(b);
 }
 
@@ -452,12 +454,13 @@ cpus_json(uint64_t milli)
 json_t *
 box_row_json(const struct row_sandbox *r)
 {
-	return json_pack("{ss ss ss so ss sn ss s{sI so sI} so so so ss so}",
+	return json_pack("{ss ss ss so ss sn ss sn s{sI so sI} so so so ss "
+	    "so}",
 	    "id", r->id, "name", r->name, "state",
 	    state_name((unsigned int)r->state),
 	    "stateReason", text_json_or_null(r->reason),
 	    "health", health_name(UNKNOWN), "healthReason",
-	    "network", network_name((unsigned int)r->network),
+	    "network", network_name((unsigned int)r->network), "denied",
 	    "limits", "memoryBytes", (json_int_t)r->memory_bytes,
 	    "cpus", cpus_json(r->cpu_milli), "pids", (json_int_t)r->pids,
 	    "rootfs", text_json_or_null(r->rootfs),
@@ -479,5 +482,6 @@ box_json(const struct box *b)
 	    json_string(health_name(b->health)));
 	(void)json_object_set_new(o, "healthReason",
 	    text_json_or_null(b->part));
+	(void)json_object_set_new(o, "denied", denials_totals(b));
 	return o;
 }

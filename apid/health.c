@@ -99,6 +99,8 @@ poll_netd(void *arg, const struct msg *m)
 	struct poll				*p = arg;
 	const struct msg_net_status_is		*n = &m->body.net_status_is;
 
+	if (m->row->type != MSG_ERROR)
+		denials_counted(p->box, n);
 	if (m->row->type == MSG_ERROR || n->state != NET_IS_OPEN)
 		p->net = "network";
 	else if (!n->whole || strcmp(n->ruleset, p->box->ruleset) != 0)

@@ -348,6 +348,13 @@ peer_tell(struct peer *p, unsigned int type, const void *body)
 		peer_sent(p, chan_send(&p->chan, type, 0, body, -1));
 }
 
+void
+peer_reply(struct peer *p, unsigned int type, uint32_t rid, const void *body)
+{
+	if (!p->dead)
+		peer_sent(p, chan_send(&p->chan, type, rid, body, -1));
+}
+
 int
 peer_full(const struct peer *p)
 {

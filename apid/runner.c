@@ -71,6 +71,9 @@ runner_msg(struct peer *p, struct msg *m)
 		a = &m->body.session_announce;
 		session_announced(b, a->id, a->name, &a->argv);
 		return;
+	case MSG_BOX_DENIALS:
+		denials_ask(b, p, m->rid);
+		return;
 	default:
 		peer_fault(p, "%s: not expected", m->row->name);
 	}

@@ -43,7 +43,7 @@ struct canon {
 	SHA2_CTX elements;
 };
 
-enum kind { U8, U32, U64, DATA, STR };
+enum kind { U8, U16, U32, U64, DATA, STR };
 
 struct attr { uint16_t id; const char *key; enum kind kind; };
 
@@ -112,6 +112,15 @@ static const struct attr attr_objref[] = {
 	{ NFTNL_EXPR_OBJREF_SET_NAME, "set", STR },
 	{ 0, NULL, U32 }
 };
+static const struct attr attr_log[] = {
+	{ NFTNL_EXPR_LOG_PREFIX, "prefix", STR },
+	{ NFTNL_EXPR_LOG_GROUP, "group", U16 },
+	{ NFTNL_EXPR_LOG_SNAPLEN, "snaplen", U32 },
+	{ NFTNL_EXPR_LOG_QTHRESHOLD, "qthreshold", U16 },
+	{ NFTNL_EXPR_LOG_LEVEL, "level", U32 },
+	{ NFTNL_EXPR_LOG_FLAGS, "flags", U32 },
+	{ 0, NULL, U32 }
+};
 static const struct { const char *name; const struct attr *attr; } exprs[] = {
 	{ "meta", attr_meta },
 	{ "cmp", attr_cmp },
@@ -122,6 +131,7 @@ static const struct { const char *name; const struct attr *attr; } exprs[] = {
 	{ "lookup", attr_lookup },
 	{ "limit", attr_limit },
 	{ "objref", attr_objref },
+	{ "log", attr_log },
 };
 
 struct canon *
@@ -199,6 +209,9 @@ canon_attr(struct canon *c, const struct nftnl_expr *e, const struct attr *a)
 	switch (a->kind) {
 	case U8:
 		add(c, " %s=%u", a->key, nftnl_expr_get_u8(e, a->id));
+		return;
+	case U16:
+		add(c, " %s=%u", a->key, nftnl_expr_get_u16(e, a->id));
 		return;
 	case U32:
 		add(c, " %s=%u", a->key, nftnl_expr_get_u32(e, a->id));

@@ -12,6 +12,7 @@
  *	uplink.c	ways out of `egress', questions to uplinkd
  *	netns.c		the maker: namespaces, sockets in them, sysctls
  *	link.c		lo, addresses, routes; births and deaths
+ *	denials.c	what networks deny; nflog.c: packets
  *	ruleset.c	what may pass; see there
  *	sealed.c	what `egress' never reaches; span.c: intervals
  *	hostaddr.c	the host's addresses; follow.c: into the networks
@@ -21,8 +22,9 @@
  * network can be reached from here.  Two sockets of the host's are left from
  * before, by which its addresses are read.
  *
- * Must never: execute a program; read a byte that a box sent; open a file or
- * make a socket after its fence (the maker does, see there).
+ * Must never: execute a program; read of what a box sent more than the headers
+ * of a packet that was denied (nflog.c); open a file or make a socket after
+ * its fence (the maker does, see there).
  */
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -191,6 +193,19 @@ netd_sent(struct chan *c, int result)
 		fatal("send message: %s", c->why);
 	if (chan_pending(c) && event_add(p->out, NULL) == -1)
 		fatalx("event_add");
+}
+
+/* What apid has not taken yet delays its answers, so this is little. */
+#define TOLD_MAX	65536		/* bytes queued */
+
+int
+netd_tell(unsigned int type, const void *body)
+{
+	if (apid.chan.fd == -1 || apid.chan.state != S_RUN ||
+	    apid.chan.queued > TOLD_MAX)
+		return -1;
+	netd_sent(&apid.chan, chan_send(&apid.chan, type, 0, body, -1));
+	return 0;
 }
 
 /* ---- start ----------------------------------------------------------- */

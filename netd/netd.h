@@ -12,12 +12,13 @@
 
 #include "chan.h"
 #include "conf.h"
+#include "denied.h"
 #include "prefix.h"
 #include "ulid.h"
 
 #define NET_KMAX	65535	/* k: uids of U1 that name networks, from 1 */
 #define NET_HASHLEN	64	/* hexadecimal digits of a ruleset's hash */
-#define NET_FDS		3	/* descriptors that a box's network holds */
+#define NET_FDS		4	/* descriptors that a box's network holds */
 
 /* The addresses of a network `none'; workbox-network(7). */
 #define NONE_ADDR4	"198.19.255.100"
@@ -34,6 +35,15 @@
 /* Connections that a box may open in `egress', in each family. */
 #define EGRESS_SYN_RATE		200	/* a second */
 #define EGRESS_SYN_BURST	1000
+
+/*
+ * What is denied there: how much of it each rule logs in each family, and how
+ * many bytes of a packet, which hold the headers that are of interest.
+ */
+#define EGRESS_TELL_RATE	10	/* a second */
+#define EGRESS_TELL_BURST	20
+#define EGRESS_LOG_GROUP	1
+#define EGRESS_LOG_BYTES	128
 
 /* ---- nl.c: netlink ---------------------------------------------------- */
 
@@ -255,6 +265,11 @@ int		 ruleset_update(int fd);
 int		 ruleset_read(int fd, struct ruleset_seen *ret);
 /* 1: that is it, the elements included; 0: it is not, or is not known. */
 int		 ruleset_is(const struct ruleset_seen *, enum ruleset);
+/*
+ * What the counters of `egress' have, by rule, both families together; 0 of
+ * what is not there.  0, or -1 with errno, that of nl_dump(), or memory.
+ */
+int		 ruleset_denied(int fd, uint64_t ret[DENIED_RULES]);
 /* The hash that belongs to it, without elements; static. */
 const char	*ruleset_hash(enum ruleset);
 
@@ -263,7 +278,8 @@ const char	*ruleset_hash(enum ruleset);
 #define RS_TABLE	"workbox"
 #define RS_FAMILIES	2
 
-enum rs_chain { RS_IN, RS_FORWARD, RS_OUT, RS_PASS, RS_DENY, RS_NCHAINS };
+enum rs_chain { RS_IN, RS_FORWARD, RS_OUT, RS_PASS, RS_SEALED, RS_HOST,
+	RS_LIMITED, RS_PROTOCOL, RS_DENY, RS_NCHAINS };
 enum rs_set { RS_SEALED4, RS_HOST4, RS_SEALED6, RS_HOST6, RS_NSETS };
 
 extern const uint8_t	rs_families[RS_FAMILIES];
@@ -280,8 +296,9 @@ void		 rs_elements(struct nl_batch *, enum rs_set,
 		    const struct spans *, int add);
 void		 rs_elements_text(struct canon *, enum rs_set,
 		    const struct spans *);
-/* As ruleset_read(). */
+/* As ruleset_read() and ruleset_denied(). */
 int		 ruleset_list(int fd, struct ruleset_seen *ret);
+int		 ruleset_counters(int fd, uint64_t ret[DENIED_RULES]);
 
 /* ---- canon.c --------------------------------------------------------- */
 
@@ -347,6 +364,7 @@ void		 netns_close(struct netns_made *);
 
 /* ---- nets.c: the networks ----------------------------------------------- */
 
+struct denials;
 struct event_base;
 struct wait;
 
@@ -373,6 +391,7 @@ struct net {
 	struct wait		*adopter; /* owned: pool.c; or NULL */
 	int			 ctl;	/* owned; NS_NFT, or NS_ROUTE where
 					 * there is no netfilter */
+	struct denials		*denials; /* owned; NULL: not `egress' */
 };
 TAILQ_HEAD(net_pool, net);
 
@@ -448,6 +467,45 @@ void		 nets_seal_egress(const char *why);
 unsigned int	 nets_check_egress(unsigned int *k, unsigned int left,
 		    unsigned int n);
 
+/* ---- nflog.c: packets that were denied ------------------------------- */
+
+/* Where one was to go. */
+struct denial {
+	uint8_t		 addr[16];	/* network order; beyond len 0 */
+	uint8_t		 len;		/* 4, 16 */
+	uint8_t		 proto;		/* IANA's number */
+	uint8_t		 rule;		/* enum denied_rule */
+	uint16_t	 port;		/* 0: it has none, or is not known */
+};
+
+/* Has EGRESS_LOG_GROUP come by this socket.  0, or -1: errno of nl_send(). */
+int		 nflog_bind(int fd);
+/* One message, which is whole: nl_ok().  1: *ret is filled; 0: it is none. */
+int		 nflog_take(const struct nlmsghdr *, struct denial *ret);
+/*
+ * Reads at most `turn' packets, and calls cb for what they tell.  0, or -1:
+ * errno of recvmsg(2).
+ */
+int		 nflog_read(int fd, unsigned int turn,
+		    void (*cb)(const struct denial *, void *), void *arg);
+
+/* ---- denials.c: what is denied, told to apid ------------------------- */
+
+void		 denials_init(struct event_base *);
+/*
+ * Takes NS_LOG of a net that has its ctl and lives as long.  NULL: errno of
+ * nflog_bind().
+ */
+struct denials	*denials_new(const struct net *, int log);
+/* All below take NULL, for a network that is not `egress'. */
+void		 denials_free(struct denials *);
+/* Reads the counters: before tables go, so that none is lost. */
+void		 denials_count(struct denials *);
+/* They went, and counters begin at 0. */
+void		 denials_anew(struct denials *);
+/* What was denied since the network has been opened, by rule. */
+void		 denials_total(struct denials *, uint64_t ret[DENIED_RULES]);
+
 /* ---- follow.c: the host's addresses into the networks ---------------- */
 
 /*
@@ -505,6 +563,8 @@ void		 netd_on_net_status(struct chan *, const struct msg *);
 
 /* ---- netd.c ---------------------------------------------------------- */
 
+/* To apid, which is not waited for.  0, or -1: it has enough of it. */
+int		 netd_tell(unsigned int type, const void *body);
 /* After each chan_send(): its result; fatal when not even queued. */
 void		 netd_sent(struct chan *, int result);
 

@@ -177,6 +177,8 @@ net_drop(struct net *n)
 {
 	uplink_end(n);
 	net_move(n, DYING);
+	denials_free(n->denials);
+	n->denials = NULL;
 	fd_close(&n->ctl);
 	fd_close(&n->route);
 	fd_close(&n->netns);
@@ -249,13 +251,17 @@ net_change(const struct net *n, enum ruleset which, int anew)
 {
 	int	r;
 
+	denials_count(n->denials);
 	if (nets.absent)
 		r = link_set(n->ctl, which != RULESET_SEALED);
 	else if (anew)
 		r = ruleset_make(n->ctl, which);
 	else
 		r = ruleset_switch(n->ctl, n->kind, which);
-	return r == -1 ? net_fail("set ruleset") : net_verify(n, which);
+	if (r == -1)
+		return net_fail("set ruleset");
+	denials_anew(n->denials);
+	return net_verify(n, which);
 }
 
 /* ---- sealing --------------------------------------------------------- */
@@ -348,6 +354,9 @@ net_take(struct net *n, struct netns_made *m)
 	n->named = 1;
 	if (nets.absent)
 		return NULL;
+	if (m->sock[NS_LOG] != -1 && (n->denials = denials_new(n,
+	    steal_fd(&m->sock[NS_LOG]))) == NULL)
+		return net_fail("bind the log");
 	if (link_set(m->sock[NS_ROUTE], 1) == -1)
 		return net_fail("raise lo");
 	n->route = steal_fd(&m->sock[NS_ROUTE]);
@@ -554,6 +563,7 @@ nets_init(struct event_base *base, const struct nets_fds *fds, int absent,
 	nets.home = fds->home;
 	nets.absent = absent;
 	nets.room = room;
+	denials_init(base);
 	/* a start of its own each time: no k comes back soon after a restart */
 	if (getrandom(&r, sizeof(r), 0) != sizeof(r))
 		fatal("getrandom");

@@ -102,17 +102,18 @@ wait_take(struct waits *q)
 }
 
 static unsigned int
-sockets_wanted(void)
+sockets_wanted(enum ruleset kind)
 {
-	return 1U << NS_ROUTE | (nets.absent ? 0U : 1U << NS_NFT);
+	return 1U << NS_ROUTE | (nets.absent ? 0U : 1U << NS_NFT) |
+	    (kind == RULESET_EGRESS ? 1U << NS_LOG : 0U);
 }
 
 static void
-maker_ask(struct wait *adopt, unsigned int k)
+maker_ask(struct wait *adopt, unsigned int k, enum ruleset kind)
 {
 	struct asked	*a = xcalloc(1, sizeof(*a));
 
-	if (netns_ask(pool.maker, k, sockets_wanted(),
+	if (netns_ask(pool.maker, k, sockets_wanted(kind),
 	    adopt != NULL ? adopt->netns : -1) == -1)
 		fatal("ask the maker");	/* NETNS_INFLIGHT leaves room */
 	a->adopt = adopt;
@@ -127,7 +128,7 @@ make_one(enum ruleset kind)
 
 	if (n == NULL)
 		return -1;
-	maker_ask(NULL, n->k);
+	maker_ask(NULL, n->k, n->kind);
 	return 0;
 }
 
@@ -174,7 +175,7 @@ pump(void)
 
 	while (pool.nasked < NETNS_INFLIGHT &&
 	    (w = wait_take(&adopting)) != NULL)
-		maker_ask(w, 0);
+		maker_ask(w, 0, w->kind);
 	pump_kind(RULESET_NONE);
 	pump_kind(RULESET_EGRESS);
 }

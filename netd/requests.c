@@ -132,6 +132,7 @@ void
 netd_on_net_status(struct chan *c, const struct msg *m)
 {
 	struct msg_net_status_is	 s = { 0 };
+	uint64_t			 denied[DENIED_RULES];
 	struct net			*n;
 	int				 r;
 
@@ -151,5 +152,10 @@ netd_on_net_status(struct chan *c, const struct msg *m)
 	s.state = n->state == OPEN ? 1 : n->state == CUT ? 2 : 0;
 	s.whole = r == 1;
 	s.uplink = (uint64_t)net_uplinked(n);
+	denials_total(n->denials, denied);
+	s.sealed = denied[DENIED_SEALED];
+	s.host = denied[DENIED_HOST];
+	s.limited = denied[DENIED_LIMITED];
+	s.protocol = denied[DENIED_PROTOCOL];
 	netd_sent(c, chan_send(c, MSG_NET_STATUS_IS, m->rid, &s, -1));
 }

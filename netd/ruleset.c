@@ -10,7 +10,7 @@
  * Every ruleset is one table `workbox' per family (ip, ip6; never inet,
  * which some kernels lack) with three base chains that drop what no rule
  * takes.  Sealed, a chain has no rule; open, it has those of its ruleset.
- * `egress' has two more chains, sets and counters.  All of it is compiled
+ * `egress' has more chains, sets and counters.  All of it is compiled
  * once, when netd starts: to netlink batches that are sent unchanged, and to
  * the hash that the kernel's own listing must then have.
  *
@@ -53,7 +53,11 @@ static const struct { const char *name; int hook; } chains[RS_NCHAINS] = {
 	[RS_IN] = { "input", NF_INET_LOCAL_IN },
 	[RS_FORWARD] = { "forward", NF_INET_FORWARD },
 	[RS_OUT] = { "output", NF_INET_LOCAL_OUT },
-	[RS_PASS] = { "pass", -1 },	/* these two: egress alone */
+	[RS_PASS] = { "pass", -1 },	/* from here on: egress alone */
+	[RS_SEALED] = { "sealed", -1 },	/* these four: denied.h */
+	[RS_HOST] = { "host", -1 },
+	[RS_LIMITED] = { "limited", -1 },
+	[RS_PROTOCOL] = { "protocol", -1 },
 	[RS_DENY] = { "deny", -1 },
 };
 
@@ -377,6 +381,15 @@ ruleset_read(int fd, struct ruleset_seen *ret)
 	if (!rs.absent)
 		return ruleset_list(fd, ret);
 	*ret = rs.want[RULESET_SEALED];
+	return 0;
+}
+
+int
+ruleset_denied(int fd, uint64_t ret[DENIED_RULES])
+{
+	if (!rs.absent)
+		return ruleset_counters(fd, ret);
+	memset(ret, 0, DENIED_RULES * sizeof(*ret));
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /*
- * ruleset_read.c: what the kernel lists in a network namespace, as hashes.
+ * ruleset_read.c: what the kernel lists in a network namespace, as hashes; its
+ * counters.
  *
  * Must never: leave out of the text what it cannot read.
  */
@@ -188,5 +189,41 @@ ruleset_list(int fd, struct ruleset_seen *ret)
 		return -1;
 	}
 	*ret = seen;
+	return 0;
+}
+
+/* ---- counters -------------------------------------------------------- */
+
+static int
+read_counter(const struct nlmsghdr *h, void *arg)
+{
+	struct nftnl_obj	*o = nftnl_obj_alloc();
+	uint64_t		*sum = arg;
+	const char		*name;
+	int			 i, r;
+
+	if (o == NULL)
+		return -1;
+	r = nftnl_obj_nlmsg_parse(h, o);
+	name = r < 0 ? NULL : nftnl_obj_get_str(o, NFTNL_OBJ_NAME);
+	if (name != NULL && nftnl_obj_get_u32(o, NFTNL_OBJ_TYPE) ==
+	    NFT_OBJECT_COUNTER && (i = denied_find(name, strlen(name))) != -1)
+		sum[i] += nftnl_obj_get_u64(o, NFTNL_OBJ_CTR_PKTS);
+	nftnl_obj_free(o);
+	return r < 0 ? -1 : 0;
+}
+
+int
+ruleset_counters(int fd, uint64_t ret[DENIED_RULES])
+{
+	char		 buf[MNL_NLMSG_HDRLEN + sizeof(struct nfgenmsg)]
+			    __attribute__((aligned(8)));
+	uint64_t	 sum[DENIED_RULES] = { 0 };
+
+	/* not reset: whoever asks wants all of it */
+	if (nl_dump(fd, nftnl_nlmsg_build_hdr(buf, NFT_MSG_GETOBJ,
+	    NFPROTO_UNSPEC, 0, 0), read_counter, sum) == -1)
+		return -1;
+	memcpy(ret, sum, sizeof(sum));
 	return 0;
 }

@@ -2,9 +2,9 @@
  * ruleset_rule.c: the rules of each ruleset, as a table, and as netlink
  * messages.
  *
- * A rule is up to four matches, a counter and what becomes of what matches
- * all.  Where one family needs a rule that the other has not, it stands
- * between those of both.
+ * A rule is up to four matches and what becomes of what matches all.  Where
+ * one family needs a rule that the other has not, it stands between those of
+ * both.
  *
  * What both open rulesets rest on: what leaves by lo never leaves the
  * network namespace, so it passes first.  The reset or ICMP message with
@@ -55,14 +55,15 @@ enum kind {
 
 struct match { enum kind kind; const char *text; uint32_t n; };
 
-enum act { ACCEPT, DROP, RESET, REJECT, TO_PASS, TO_DENY };
+/* TELL: count it under the chain's name, log some of it, and go on. */
+enum act { ACCEPT, DROP, RESET, REJECT, TELL, GOTO };
 
 struct spec {
 	uint8_t		 family;
 	enum rs_chain	 chain;
 	struct match	 match[4];
-	const char	*counter;
 	enum act	 act;
+	enum rs_chain	 to;		/* GOTO */
 };
 
 #define V4	NFPROTO_IPV4
@@ -76,18 +77,19 @@ struct spec {
 #define L4(n)		{ M_L4, NULL, n }
 #define PORT(n)		{ M_PORT, NULL, n }
 #define IS_IN(set)	{ M_IN, NULL, set }
+#define ALL		{ M_ALL, NULL, 0 }
 
 /*
  * `none', open.  What is the box's own passes.
  */
 static const struct spec none[] = {
-	{ BOTH, RS_IN, { FROM_LO }, NULL, ACCEPT },
-	{ V4, RS_OUT, { TO("127.0.0.0", 8) }, NULL, ACCEPT },
-	{ V4, RS_OUT, { TO(NONE_ADDR4, 32) }, NULL, ACCEPT },
-	{ V6, RS_OUT, { TO("::1", 128) }, NULL, ACCEPT },
-	{ V6, RS_OUT, { TO(NONE_ADDR6, 128) }, NULL, ACCEPT },
-	{ BOTH, RS_OUT, { TCP }, NULL, RESET },
-	{ BOTH, RS_OUT, { { M_ALL, NULL, 0 } }, NULL, REJECT },
+	{ BOTH, RS_IN, { FROM_LO }, ACCEPT, 0 },
+	{ V4, RS_OUT, { TO("127.0.0.0", 8) }, ACCEPT, 0 },
+	{ V4, RS_OUT, { TO(NONE_ADDR4, 32) }, ACCEPT, 0 },
+	{ V6, RS_OUT, { TO("::1", 128) }, ACCEPT, 0 },
+	{ V6, RS_OUT, { TO(NONE_ADDR6, 128) }, ACCEPT, 0 },
+	{ BOTH, RS_OUT, { TCP }, RESET, 0 },
+	{ BOTH, RS_OUT, { ALL }, REJECT, 0 },
 };
 
 /*
@@ -106,38 +108,50 @@ static const struct spec none[] = {
  *
  * The limit of new connections comes behind what is sealed: attempts that
  * are refused anyway do not use it up.  It counts for each family.
+ *
+ * Each rule that denies has a chain of its name, where it is told: a counter
+ * has all of it, and the log what a limit lets through, so that the kernel
+ * itself bounds what netd is to read however much a box is refused.
  */
 static const struct spec egress[] = {
-	{ BOTH, RS_IN, { FROM_LO }, NULL, ACCEPT },
-	{ BOTH, RS_IN, { TCP, SYN }, NULL, DROP },
-	{ BOTH, RS_IN, { { M_ALL, NULL, 0 } }, NULL, ACCEPT },
-	{ BOTH, RS_OUT, { BY_LO }, NULL, ACCEPT },
-	{ V4, RS_OUT, { TO(EGRESS_DNS4, 32), UDP, PORT(53) }, NULL, ACCEPT },
-	{ V4, RS_OUT, { TO(EGRESS_DNS4, 32), TCP, PORT(53) }, NULL, TO_PASS },
+	{ BOTH, RS_IN, { FROM_LO }, ACCEPT, 0 },
+	{ BOTH, RS_IN, { TCP, SYN }, DROP, 0 },
+	{ BOTH, RS_IN, { ALL }, ACCEPT, 0 },
+	{ BOTH, RS_OUT, { BY_LO }, ACCEPT, 0 },
+	{ V4, RS_OUT, { TO(EGRESS_DNS4, 32), UDP, PORT(53) }, ACCEPT, 0 },
+	{ V4, RS_OUT, { TO(EGRESS_DNS4, 32), TCP, PORT(53) }, GOTO, RS_PASS },
 	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
 	    { M_ICMP6, NULL, ND_NEIGHBOR_SOLICIT }, { M_HOPS, NULL, 255 } },
-	    NULL, ACCEPT },
+	    ACCEPT, 0 },
 	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
 	    { M_ICMP6, NULL, ND_NEIGHBOR_ADVERT }, { M_HOPS, NULL, 255 } },
-	    NULL, ACCEPT },
+	    ACCEPT, 0 },
 	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
-	    { M_ICMP6, NULL, ND_ROUTER_SOLICIT } }, NULL, DROP },
+	    { M_ICMP6, NULL, ND_ROUTER_SOLICIT } }, DROP, 0 },
 	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
-	    { M_ICMP6, NULL, MLD2_REPORT } }, NULL, DROP },
-	{ V4, RS_OUT, { IS_IN(RS_SEALED4) }, "sealed", TO_DENY },
-	{ V4, RS_OUT, { IS_IN(RS_HOST4) }, "host", TO_DENY },
-	{ V6, RS_OUT, { IS_IN(RS_SEALED6) }, "sealed", TO_DENY },
-	{ V6, RS_OUT, { IS_IN(RS_HOST6) }, "host", TO_DENY },
-	{ BOTH, RS_OUT, { { M_ALL, NULL, 0 } }, NULL, TO_PASS },
-	{ BOTH, RS_PASS, { TCP, SYN, { M_OVER, NULL, 0 } }, "limited",
-	    RESET },
-	{ BOTH, RS_PASS, { TCP }, NULL, ACCEPT },
-	{ BOTH, RS_PASS, { UDP }, NULL, ACCEPT },
-	{ V4, RS_PASS, { L4(IPPROTO_ICMP) }, NULL, ACCEPT },
-	{ V6, RS_PASS, { L4(IPPROTO_ICMPV6) }, NULL, ACCEPT },
-	{ BOTH, RS_PASS, { { M_ALL, NULL, 0 } }, "protocol", TO_DENY },
-	{ BOTH, RS_DENY, { TCP }, NULL, RESET },
-	{ BOTH, RS_DENY, { { M_ALL, NULL, 0 } }, NULL, REJECT },
+	    { M_ICMP6, NULL, MLD2_REPORT } }, DROP, 0 },
+	{ V4, RS_OUT, { IS_IN(RS_SEALED4) }, GOTO, RS_SEALED },
+	{ V4, RS_OUT, { IS_IN(RS_HOST4) }, GOTO, RS_HOST },
+	{ V6, RS_OUT, { IS_IN(RS_SEALED6) }, GOTO, RS_SEALED },
+	{ V6, RS_OUT, { IS_IN(RS_HOST6) }, GOTO, RS_HOST },
+	{ BOTH, RS_OUT, { ALL }, GOTO, RS_PASS },
+	{ BOTH, RS_PASS, { TCP, SYN, { M_OVER, NULL, 0 } }, GOTO,
+	    RS_LIMITED },
+	{ BOTH, RS_PASS, { TCP }, ACCEPT, 0 },
+	{ BOTH, RS_PASS, { UDP }, ACCEPT, 0 },
+	{ V4, RS_PASS, { L4(IPPROTO_ICMP) }, ACCEPT, 0 },
+	{ V6, RS_PASS, { L4(IPPROTO_ICMPV6) }, ACCEPT, 0 },
+	{ BOTH, RS_PASS, { ALL }, GOTO, RS_PROTOCOL },
+	{ BOTH, RS_SEALED, { ALL }, TELL, 0 },
+	{ BOTH, RS_SEALED, { ALL }, GOTO, RS_DENY },
+	{ BOTH, RS_HOST, { ALL }, TELL, 0 },
+	{ BOTH, RS_HOST, { ALL }, GOTO, RS_DENY },
+	{ BOTH, RS_LIMITED, { ALL }, TELL, 0 },
+	{ BOTH, RS_LIMITED, { ALL }, GOTO, RS_DENY },
+	{ BOTH, RS_PROTOCOL, { ALL }, TELL, 0 },
+	{ BOTH, RS_PROTOCOL, { ALL }, GOTO, RS_DENY },
+	{ BOTH, RS_DENY, { TCP }, RESET, 0 },
+	{ BOTH, RS_DENY, { ALL }, REJECT, 0 },
 };
 
 static const struct { const struct spec *spec; size_t n; } specs[RULESET_N] = {
@@ -241,15 +255,16 @@ expr_syn(struct nftnl_rule *r)
 }
 
 static void
-expr_over(struct nftnl_rule *r)
+expr_limit(struct nftnl_rule *r, uint64_t rate, uint32_t burst,
+    uint32_t flags)
 {
 	struct nftnl_expr	*e = expr_new(r, "limit");
 
-	nftnl_expr_set_u64(e, NFTNL_EXPR_LIMIT_RATE, EGRESS_SYN_RATE);
+	nftnl_expr_set_u64(e, NFTNL_EXPR_LIMIT_RATE, rate);
 	nftnl_expr_set_u64(e, NFTNL_EXPR_LIMIT_UNIT, 1);	/* a second */
-	nftnl_expr_set_u32(e, NFTNL_EXPR_LIMIT_BURST, EGRESS_SYN_BURST);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LIMIT_BURST, burst);
 	nftnl_expr_set_u32(e, NFTNL_EXPR_LIMIT_TYPE, NFT_LIMIT_PKTS);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_LIMIT_FLAGS, NFT_LIMIT_F_INV);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LIMIT_FLAGS, flags);
 }
 
 static void
@@ -259,6 +274,20 @@ expr_counter(struct nftnl_rule *r, const char *name)
 
 	nftnl_expr_set_u32(e, NFTNL_EXPR_OBJREF_IMM_TYPE, NFT_OBJECT_COUNTER);
 	nftnl_expr_set_str(e, NFTNL_EXPR_OBJREF_IMM_NAME, name);
+}
+
+/* Behind the counter: what is over the limit ends the rule here. */
+static void
+expr_log(struct nftnl_rule *r, const char *prefix)
+{
+	struct nftnl_expr	*e;
+
+	expr_limit(r, EGRESS_TELL_RATE, EGRESS_TELL_BURST, 0);
+	e = expr_new(r, "log");
+	nftnl_expr_set_str(e, NFTNL_EXPR_LOG_PREFIX, prefix);
+	nftnl_expr_set_u16(e, NFTNL_EXPR_LOG_GROUP, EGRESS_LOG_GROUP);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOG_SNAPLEN, EGRESS_LOG_BYTES);
+	nftnl_expr_set_u16(e, NFTNL_EXPR_LOG_QTHRESHOLD, 1);	/* at once */
 }
 
 static void
@@ -307,7 +336,8 @@ rule_match(struct nftnl_rule *r, uint8_t family, const struct match *m)
 		expr_syn(r);
 		return;
 	case M_OVER:
-		expr_over(r);
+		expr_limit(r, EGRESS_SYN_RATE, EGRESS_SYN_BURST,
+		    NFT_LIMIT_F_INV);
 		return;
 	case M_ICMP6:
 		expr_payload(r, NFT_PAYLOAD_TRANSPORT_HEADER, 0, 1);
@@ -321,11 +351,11 @@ rule_match(struct nftnl_rule *r, uint8_t family, const struct match *m)
 }
 
 static void
-rule_act(struct nftnl_rule *r, uint8_t family, enum act act)
+rule_act(struct nftnl_rule *r, uint8_t family, const struct spec *s)
 {
 	struct nftnl_expr	*e;
 
-	switch (act) {
+	switch (s->act) {
 	case ACCEPT:
 		expr_verdict(r, NF_ACCEPT, NULL);
 		return;
@@ -344,11 +374,12 @@ rule_act(struct nftnl_rule *r, uint8_t family, enum act act)
 		nftnl_expr_set_u8(e, NFTNL_EXPR_REJECT_CODE,
 		    family == V4 ? ICMP_PKT_FILTERED : ICMPV6_ADM_PROHIBITED);
 		return;
-	case TO_PASS:
-		expr_verdict(r, NFT_GOTO, rs_chain_name(RS_PASS));
+	case TELL:
+		expr_counter(r, rs_chain_name(s->chain));
+		expr_log(r, rs_chain_name(s->chain));
 		return;
-	case TO_DENY:
-		expr_verdict(r, NFT_GOTO, rs_chain_name(RS_DENY));
+	case GOTO:
+		expr_verdict(r, NFT_GOTO, rs_chain_name(s->to));
 		return;
 	}
 }
@@ -366,9 +397,7 @@ rule_new(uint8_t family, const struct spec *s)
 	nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, rs_chain_name(s->chain));
 	for (i = 0; i < sizeof(s->match) / sizeof(s->match[0]); i++)
 		rule_match(r, family, &s->match[i]);
-	if (s->counter != NULL)
-		expr_counter(r, s->counter);
-	rule_act(r, family, s->act);
+	rule_act(r, family, s);
 	return r;
 }
 

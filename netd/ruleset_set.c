@@ -38,9 +38,6 @@ static const struct { const char *name; uint32_t flags; } sets[RS_NSETS] = {
 	[RS_HOST6] = { "host6", NFT_SET_INTERVAL },
 };
 
-static const char *const	counters[] = { "sealed", "host", "limited",
-				    "protocol" };
-
 const char *
 rs_set_name(enum rs_set which)
 {
@@ -121,11 +118,12 @@ counter_put(struct nl_batch *b, struct canon *c, uint8_t family,
 void
 rs_counters(struct nl_batch *b, struct canon *c)
 {
-	size_t	f, i;
+	unsigned int	i;
+	size_t		f;
 
 	for (f = 0; f < RS_FAMILIES; f++)
-		for (i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
-			counter_put(b, c, rs_families[f], counters[i]);
+		for (i = 0; i < DENIED_RULES; i++)
+			counter_put(b, c, rs_families[f], denied_name(i));
 }
 
 /* ---- elements -------------------------------------------------------- */

@@ -212,6 +212,9 @@ static const struct {
 	{ MSG_RUNNER_DRAIN,	on_runner_drain },
 	{ MSG_WB_STATUS,	wbcmd_status },
 	{ MSG_WB_RUN,		wbcmd_run },
+	{ MSG_WB_DENIALS,	wbcmd_denials },
+	{ MSG_BOX_DENIALS_ARE,	denied_told },
+	{ MSG_ERROR,		denied_refused },
 };
 
 void
@@ -224,7 +227,7 @@ host_handle(struct peer *p, const struct msg *m)
 			handlers[i].fn(p, m);
 			return;
 		}
-	/* an answer, for we ask nothing */
+	/* an answer to what we never ask */
 	runner_log("%s was not asked for", m->row->name);
 	peer_end(p);
 }

@@ -294,6 +294,19 @@ waiter_free(struct waiter *w)
 	free(w);
 }
 
+struct waiter *
+waiter_any(enum waiter_kind kind)
+{
+	struct peer	*p;
+	struct waiter	*w;
+
+	TAILQ_FOREACH(p, &peers, entry)
+		TAILQ_FOREACH(w, &p->waiters, in_peer)
+			if (!p->dead && w->kind == kind)
+				return w;
+	return NULL;
+}
+
 /* ---- coming and going ------------------------------------------------ */
 
 static void
@@ -302,6 +315,7 @@ peer_free(struct peer *p)
 	struct waiter	*w;
 
 	TAILQ_REMOVE(&peers, p, entry);
+	denied_lost(p);
 	while ((w = TAILQ_FIRST(&p->waiters)) != NULL)
 		waiter_free(w);
 	if (p == host)

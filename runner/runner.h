@@ -148,13 +148,14 @@ size_t	ring_bound(void);		/* bytes, all rings */
 struct session;
 struct peer;
 
-enum waiter_kind { W_RUN, W_READ, W_WAIT, W_STDIN, W_DRAIN };
+enum waiter_kind { W_RUN, W_READ, W_WAIT, W_STDIN, W_DRAIN, W_DENIED };
 
 /* A request that is answered later. */
 struct waiter {
 	TAILQ_ENTRY(waiter)	 in_session;
 	TAILQ_ENTRY(waiter)	 in_peer;
-	struct session		*session;	/* borrowed; NULL: W_DRAIN */
+	struct session		*session;	/* borrowed; NULL: W_DRAIN,
+						 * W_DENIED */
 	struct peer		*peer;		/* borrowed */
 	enum waiter_kind	 kind;
 	int			 attached;	/* W_READ */
@@ -199,6 +200,8 @@ void	peer_reap(void);		/* frees the dead */
 struct waiter *waiter_new(struct peer *, struct session *, enum waiter_kind,
 	    uint32_t rid);
 void	waiter_free(struct waiter *);
+/* One of this kind, of any peer that is not dead, or NULL. */
+struct waiter *waiter_any(enum waiter_kind);
 
 /* ---- host.c, wbcmd.c: handlers -------------------------------------- */
 
@@ -207,6 +210,14 @@ void	host_handle(struct peer *, const struct msg *);
 void	host_drained(void);	/* no session runs any more */
 void	wbcmd_status(struct peer *, const struct msg *);
 void	wbcmd_run(struct peer *, const struct msg *);
+
+/* ---- denied.c: what the host is asked ------------------------------- */
+
+void	wbcmd_denials(struct peer *, const struct msg *);
+/* The host's answer, or its error. */
+void	denied_told(struct peer *, const struct msg *);
+void	denied_refused(struct peer *, const struct msg *);
+void	denied_lost(const struct peer *);	/* it goes */
 
 /* ---- user.c --------------------------------------------------------- */
 

@@ -47,6 +47,7 @@ static const struct {
 	{ EVENT_SESSION_SIGNALLED, 1 << ASK_APID },
 	{ EVENT_RECONCILE_DONE, 1 << ASK_APID },
 	{ EVENT_AUTH_FAILED, 1 << ASK_APID },
+	{ EVENT_EGRESS_DENIED, 1 << ASK_APID },
 };
 
 static int	refuse(struct job *, unsigned int, const char *, ...)

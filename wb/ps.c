@@ -7,9 +7,8 @@
 #include "ulid.h"
 #include "wb.h"
 
-/* How long ago, in its largest unit. */
-static void
-age(uint64_t ms, char ret[16])
+void
+wb_age(uint64_t ms, char ret[16])
 {
 	uint64_t	now = now_ms(), s = now > ms ? (now - ms) / 1000 : 0;
 
@@ -34,7 +33,7 @@ line(const struct row_rsession *r, void *arg)
 		    EXIT_SIGNAL + (unsigned int)r->signal :
 		    (unsigned int)r->exit_code);
 	if (r->started_ms != 0)
-		age(r->started_ms, when);
+		wb_age(r->started_ms, when);
 	if (r->last_seq != 0 && r->first_seq <= r->last_seq)
 		(void)snprintf(out, sizeof(out), "%" PRIu64 "-%" PRIu64,
 		    r->first_seq, r->last_seq);

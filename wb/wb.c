@@ -18,7 +18,7 @@
 
 const struct command	*const commands[] = {
 	&cmd_run, &cmd_ps, &cmd_logs, &cmd_wait, &cmd_kill, &cmd_status,
-	&cmd_help, NULL
+	&cmd_denials, &cmd_help, NULL
 };
 
 int

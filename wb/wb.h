@@ -22,8 +22,8 @@ struct command {
 	int		(*run)(int argc, char **argv);
 };
 
-extern const struct command	cmd_help, cmd_kill, cmd_logs, cmd_ps, cmd_run,
-				cmd_status, cmd_wait;
+extern const struct command	cmd_denials, cmd_help, cmd_kill, cmd_logs,
+				cmd_ps, cmd_run, cmd_status, cmd_wait;
 extern const struct command	*const commands[];	/* NULL at the end */
 
 /* Connects, or says why not and exits. */
@@ -50,6 +50,9 @@ int	wb_help(const struct command *);
 struct option;
 int	wb_option(const struct command *, int argc, char **argv,
 	    const char *letters, const struct option *);
+
+/* ps.c: how long ago, in its largest unit. */
+void	wb_age(uint64_t ms, char ret[16]);
 
 /* ---- find.c ----------------------------------------------------------- */
 

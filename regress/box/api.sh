@@ -250,6 +250,12 @@ want "bad cursor" 400 GET '/v1/sandboxes?after=x'
 want "proof" 200 GET /v1/sandboxes/demo/proof
 member verdict verified
 sha=$(sha256sum <"$work/body" | cut -d' ' -f1)
+want "denials of a network that counts none" 200 GET /v1/sandboxes/demo/denials
+member sandboxId "$id"
+member totals null
+want "more denials than there can be" 400 GET '/v1/sandboxes/demo/denials?limit=257'
+member field limit
+want "denials of nobody" 404 GET /v1/sandboxes/nobody/denials
 want "records" 200 GET /v1/events
 is "  say which root file system it was given" "$(grep "\"sandboxId\":\"$id\"" "$work/body" | grep -o '"to":"[A-Z]*","reason":null,"rootfs":"minimal"')" '"to":"BOOTSTRAPPING","reason":null,"rootfs":"minimal"'
 like "  hold the hash of the proof as it is served" "$body" "\"sha256\":\"$sha\""

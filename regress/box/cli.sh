@@ -83,6 +83,10 @@ is "the list by state" "$(wb list --state STOPPED | wc -l)" 1
 like "the proof" "$(wb proof cli)" '^seccompFilters +- +2 +2'
 like "the proof as JSON" "$(wb proof cli --format json)" '"verdict": "verified"'
 
+like "what its network denied" "$(wb denials cli)" '^LAST +RULE +ADDRESS +PORT +PROTOCOL +COUNT$'
+like "what its network denied as JSON" "$(wb denials cli --format json)" '"items": \[\]'
+no "denials of nothing" 125 wb denials nothing
+
 # ---- exec
 is "output" "$(wb exec cli -- echo hello)" hello
 is "output without --" "$(wb exec cli echo hello)" hello

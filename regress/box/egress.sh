@@ -105,6 +105,23 @@ settles() { from_box 203.0.113.3 | grep -q "can't connect"; }
 is "the host's new address answers the host" "$(from_host 203.0.113.3)" "reached 203.0.113.3"
 await settles && pass "  and never the box, a moment later" || fail "  the box reaches it"
 
+# ---- and each is told: to who runs it, in the box, for good
+told() { wb denials out | grep -Eq "$1"; }
+for d in 'sealed +10\.1\.2\.3 +80 +tcp' 'sealed +192\.168\.1\.2 +80 +tcp' 'sealed +172\.16\.1\.2 +80 +tcp' \
+    'sealed +100\.64\.1\.2 +80 +tcp' 'sealed +169\.254\.169\.254 +80 +tcp' 'sealed +fd12::1 +80 +tcp' \
+    'host +203\.0\.113\.2 +80 +tcp' 'host +2001:db8:1::2 +80 +tcp' 'host +203\.0\.113\.3 +80 +tcp'; do
+	await told "$d" && pass "denials have $d" || fail "denials lack $d" "$(wb denials out)"
+	like "  in the box as well" "$(wb exec out -- wb denials)" "$d"
+done
+is "  and not what is allowed" "$(wb denials out | grep -Ec '198\.51\.100|203\.0\.113\.(10|50)')" 0
+timeout 20 "$WB_BIN" sandbox exec out -- tftp -g -r x -l /tmp/x 10.7.7.7 >/dev/null 2>&1
+await told 'sealed +10\.7\.7\.7 +69 +udp' && pass "UDP is told as such" || fail "UDP is not told" "$(wb denials out)"
+counted() { wb inspect out | grep -A 5 '"denied"' | grep -q '"sealed": [1-9]'; }
+await counted && pass "inspect counts them" || fail "inspect does not count them" "$(wb inspect out)"
+like "they are records" "$("$WB_BIN" events export | grep '"egress.denied"')" '"address":"169.254.169.254","port":80,"protocol":"tcp"'
+is "one with none has none" "$(wb create --name dumb --network none >/dev/null; from_box 203.0.113.10 dumb >/dev/null; wb denials dumb --format json | grep -c '"rule"')" 0
+ok "  and goes" wb rm --grace 0 dumb
+
 # ---- none, beside it
 ok "one with none" wb create --name in --network none
 like "  reaches nobody" "$(from_box 203.0.113.10 in)" "can't connect"

@@ -102,6 +102,16 @@ box_quarantine(struct box *b, const char *field, const char *proof,
 	b->condemned = condemned = 1;
 }
 
+/* Nothing was denied. */
+void
+denials_ask(const struct box *b, struct peer *p, uint32_t rid)
+{
+	struct msg_box_denials_are	a = { .rows = { NULL, 0 } };
+
+	must(b == &box && p == box.runner);
+	peer_reply(p, MSG_BOX_DENIALS_ARE, rid, &a);
+}
+
 /* No client here has a key. */
 void
 key_put(const struct key *k, char text[256], struct wire_bin *asked)

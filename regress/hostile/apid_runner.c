@@ -241,6 +241,31 @@ rn_read(struct rn *r, const struct msg *m)
 		rn_running(r, q->id);
 }
 
+static void
+rn_asks(struct rn *r)
+{
+	struct msg_box_denials	q = { 0 };
+	int			i;
+
+	for (i = 0; i < 5000; i++)
+		r->box->asks += chan_ask(&r->c, MSG_BOX_DENIALS, &q, -1,
+		    NULL) == 0;
+}
+
+static void
+rn_denials(struct world_box *b, const struct wire_list *rows)
+{
+	struct row_denied	d;
+
+	b->denied_rows = (unsigned int)rows->n;
+	if (rows->n != 0 && wire_decode_into(&wire_row_denied,
+	    rows->v[0].data, rows->v[0].len, NULL, 0, &d) == 0) {
+		memcpy(b->denied_addr, d.address.data, d.address.len);
+		b->denied_count = d.count;
+	}
+	b->answers++;
+}
+
 void
 rn_msg(struct rn *r, const struct msg *m)
 {
@@ -257,6 +282,14 @@ rn_msg(struct rn *r, const struct msg *m)
 		break;
 	case MSG_SESSION_RUN:
 		rn_run(r, m);
+		if (r->act == ACT_ASKS)
+			rn_asks(r);
+		break;
+	case MSG_BOX_DENIALS_ARE:
+		rn_denials(r->box, &m->body.box_denials_are.rows);
+		break;
+	case MSG_ERROR:
+		r->box->refusals += m->body.error.code == CODE_BUSY;
 		break;
 	case MSG_SESSION_READ:
 		rn_read(r, m);

@@ -425,6 +425,23 @@ stored_sessions(const struct msg *m)
 }
 
 static void
+stored_denied(const struct msg_event_append *q)
+{
+	struct event_egress_denied	e;
+
+	if (wire_decode_into(&wire_event_egress_denied, q->data.data,
+	    q->data.len, NULL, 0, &e) == -1) {
+		fault("stored", wire_error());
+		return;
+	}
+	w.s->denied_last = *q;
+	w.s->denied_data = e;
+	w.s->denied_count += e.count;
+	w.s->denied_sums += e.address[0] == '\0';
+	w.s->denied_records++;		/* last: the test waits for it */
+}
+
+static void
 stored_event(const struct msg *m)
 {
 	const struct msg_event_append	*q = &m->body.event_append;
@@ -444,6 +461,8 @@ stored_event(const struct msg *m)
 		w.s->absent = (unsigned int)e.absent;
 		w.s->quarantined = (unsigned int)e.quarantined;
 	}
+	if (q->type == EVENT_EGRESS_DENIED)
+		stored_denied(q);
 	(void)chan_send(&w.stored, MSG_EVENT_APPENDED, m->rid, &a, -1);
 }
 
@@ -506,9 +525,39 @@ netd_msg(const struct msg *m)
 	const struct world_box		*b = by_id(m->body.net_status.id);
 	struct msg_net_status_is	 n = { .state = 1,
 	    .ruleset = "absent", .whole = 1,
-	    .uplink = b == NULL || act_of(b->name) != ACT_SHUT };
+	    .uplink = b == NULL || act_of(b->name) != ACT_SHUT,
+	    .sealed = w.s->totals[0], .host = w.s->totals[1],
+	    .limited = w.s->totals[2], .protocol = w.s->totals[3] };
 
 	(void)chan_send(&w.netd, MSG_NET_STATUS_IS, m->rid, &n, -1);
+}
+
+/* Unasked. */
+static void
+netd_tell(void)
+{
+	struct msg_net_denied	m = w.s->denied;
+	unsigned int		i;
+
+	for (i = 0; i < 1000 && w.s->denied_left > 0 &&
+	    w.netd.queued < CHAN_HIGH; i++) {
+		if (w.s->denied_crowd != 0)
+			(void)str_copy(m.id, w.s->denied_left == 1 ?
+			    w.s->denied.id : w.s->box[w.s->denied_first +
+			    w.s->denied_left % w.s->denied_crowd].id,
+			    sizeof(m.id));
+		m.address.data = w.s->denied_addr;
+		m.address.len = w.s->denied_len;
+		(void)chan_send(&w.netd, MSG_NET_DENIED, 0, &m, -1);
+		if (m.address.len != 0 &&
+		    ++w.s->denied_addr[m.address.len - 1] == 0)
+			w.s->denied_addr[m.address.len - 2]++;
+		w.s->denied_left--;
+	}
+	if (w.s->netd_len == 0)
+		return;
+	(void)send(w.netd.fd, w.s->netd_says, w.s->netd_len, MSG_NOSIGNAL);
+	w.s->netd_len = 0;
 }
 
 /* ---- the loop -------------------------------------------------------------------------- */
@@ -569,11 +618,14 @@ world_loop(void)
 		for (r = w.rn; r < w.rn + WORLD_BOXES * 4; r++)
 			if (r->used)
 				n = watch(p, n, &r->c);
-		if (poll(p, n, 50) == -1 && errno != EINTR)
+		if (poll(p, n, w.s->denied_left > 0 ? 1 : 50) == -1 &&
+		    errno != EINTR)
 			err(1, "poll");
 		pump(&w.privd, privd_msg, "privd");
 		pump(&w.stored, stored_msg, "stored");
 		pump(&w.netd, netd_msg, "netd");
+		if (w.netd.fd != -1)
+			netd_tell();
 		for (r = w.rn; r < w.rn + WORLD_BOXES * 4; r++)
 			if (r->used)
 				pump_rn(r);
@@ -704,6 +756,41 @@ world_row(struct world *wd, const char *name, unsigned int state, int found)
 	r->pids = 512;
 	r->state = state;
 	r->created_ms = r->changed_ms = now_ms();
+}
+
+void
+world_row_network(struct world *wd, unsigned int network)
+{
+	w.row[wd->s->nbox - 1].network = network;
+}
+
+void
+world_denied(struct world *wd, const struct msg_net_denied *m,
+    const void *addr, size_t len, unsigned int n)
+{
+	world_denied_crowd(wd, m, addr, len, n, wd->s->box, 0);
+}
+
+void
+world_denied_crowd(struct world *wd, const struct msg_net_denied *m,
+    const void *addr, size_t len, unsigned int n,
+    const struct world_box *from, unsigned int boxes)
+{
+	wd->s->denied = *m;
+	memcpy(wd->s->denied_addr, addr, len);
+	wd->s->denied_len = len;
+	wd->s->denied_first = (unsigned int)(from - wd->s->box);
+	wd->s->denied_crowd = boxes;
+	wd->s->denied_left = n;
+	while (wd->s->denied_left > 0 && kill(wd->pid, 0) == 0)
+		(void)usleep(1000);
+}
+
+void
+world_netd_says(struct world *wd, const void *says, size_t len)
+{
+	wd->s->netd_says = says;
+	wd->s->netd_len = len;
 }
 
 static void

@@ -49,6 +49,8 @@
 	A(ANNOUNCE, "announce")		/* 20,000 sessions of wb */ \
 	A(ANNOUNCE_ID, "announce-id")	/* with an id of the year 10889 */ \
 	A(LOGS, "logs")			/* 20,000 lines */ \
+	A(ASKS, "asks")			/* what its network denied, 5,000 times \
+					 * at each session */ \
 	A(ROWS, "rows")			/* sessions that are no rows */ \
 	A(SILENT, "silent")		/* never ends a session */ \
 	A(SHUT, "shut")			/* netd says it has no way out */ \
@@ -80,6 +82,10 @@ struct world_box {
 	char	 reason[128];
 	unsigned log_lines;		/* that came to launch.log */
 	unsigned started, finished;	/* session rows */
+	volatile unsigned asks, answers, refusals;	/* ACT_ASKS */
+	unsigned denied_rows;		/* of the last answer; its first: */
+	uint8_t	 denied_addr[16];
+	uint64_t denied_count;
 };
 
 struct world_shared {
@@ -91,6 +97,21 @@ struct world_shared {
 	unsigned	 faults;	/* that the world saw in apid's words */
 	char		 fault[200];
 	volatile int	 end_box;	/* index + 1: BOX_ENDED for it */
+
+	/* what netd shall tell: the address counts up with each */
+	struct msg_net_denied denied;
+	uint8_t		 denied_addr[16];
+	size_t		 denied_len;
+	unsigned	 denied_first, denied_crowd;
+	volatile unsigned denied_left;
+	const void	*netd_says;	/* raw; from before the world began */
+	volatile size_t	 netd_len;
+	uint64_t	 totals[4];	/* in NET_STATUS_IS */
+	/* egress.denied as appended */
+	volatile unsigned denied_records, denied_sums;
+	uint64_t	 denied_count;	/* sum of all */
+	struct msg_event_append denied_last;
+	struct event_egress_denied denied_data;
 };
 
 struct world {
@@ -105,10 +126,24 @@ struct world {
 /* A row that is there before apid starts; alive: privd has it running. */
 void	world_row(struct world *, const char *name, unsigned int state,
 	    int found);
+/* The network of the row that was made last; wb_network. */
+void	world_row_network(struct world *, unsigned int network);
 void	world_make(struct world *);	/* shared memory alone */
 void	world_start(struct world *);
 void	world_end(struct world *);
 struct world_box *world_box(struct world *, const char *name);
+/* Has netd tell this n times, but for its address; when it has. */
+void	world_denied(struct world *, const struct msg_net_denied *,
+	    const void *addr, size_t len, unsigned int n);
+/*
+ * The same of as many boxes from this one on by turns, but for the last of
+ * the n, which is of the message's own.
+ */
+void	world_denied_crowd(struct world *, const struct msg_net_denied *,
+	    const void *addr, size_t len, unsigned int n,
+	    const struct world_box *from, unsigned int boxes);
+/* Has netd send these bytes of a static object. */
+void	world_netd_says(struct world *, const void *, size_t len);
 /* apid's memory now, KiB. */
 long	world_rss(const struct world *);
 

@@ -717,7 +717,7 @@ START_TEST(descriptor_limit)
 	int			i;
 
 	world_kill(&w);
-	w.nofile = 64 + 3 * 3;
+	w.nofile = 64 + 4 * 3;
 	world_start(&w);
 	for (i = 0; i < 3; i++) {
 		id_of(i, id);

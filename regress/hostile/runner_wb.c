@@ -251,6 +251,149 @@ START_TEST(test_wb_greedy)
 }
 END_TEST
 
+/* The next that the runner asks, as the host hears it. */
+static uint32_t
+asked(void)
+{
+	struct msg	m;
+
+	ck_assert_int_eq(box_recv(&b.ch, &m), 1);
+	ck_assert_uint_eq(m.row->type, MSG_BOX_DENIALS);
+	return m.rid;
+}
+
+static void
+tell_denials(uint32_t rid)
+{
+	static const uint8_t		v4[] = { 169, 254, 169, 254 };
+	struct msg_box_denials_are	a = { .rows = { NULL, 0 } };
+	struct row_denied		d[3] = {
+	    { .last_ms = now_ms(), .rule = 0, .address = { v4, 4 },
+	    .protocol = 6, .port = 80, .count = 7 },
+	    { .last_ms = now_ms() - 65000, .rule = 3, .address = { v4, 4 },
+	    .protocol = 132, .count = 1 },
+	    { .last_ms = now_ms() - 65000, .rule = 1, .count = 4711 } };
+	uint8_t				buf[3][256];
+	struct wire_bin			v[3];
+	size_t				i;
+
+	for (i = 0; i < 3; i++) {
+		v[i].data = buf[i];
+		v[i].len = (size_t)wire_encode(&wire_row_denied, &d[i],
+		    buf[i], sizeof(buf[i]));
+	}
+	a.rows.v = v;
+	a.rows.n = 3;
+	ck_assert_int_eq(chan_send(&b.ch, MSG_BOX_DENIALS_ARE, rid, &a, -1),
+	    0);
+}
+
+/* What wb shows is what the host says. */
+START_TEST(test_wb_denials)
+{
+	char	*s = with_wb("wb denials"), *out, id[27];
+	size_t	 len;
+
+	box_sh(&b, s, 0, id);
+	tell_denials(asked());
+	out = box_output(&b, id, STREAM_STDOUT, &len);
+	ck_assert_msg(strstr(out, "    0s  sealed    169.254.169.254") !=
+	    NULL, "%s", out);
+	ck_assert_ptr_nonnull(strstr(out, "   80  tcp       7\n"));
+	ck_assert_ptr_nonnull(strstr(out, "    1m  protocol  "));
+	ck_assert_ptr_nonnull(strstr(out, "    -  132       1\n"));
+	ck_assert_ptr_nonnull(strstr(out, "    1m  host      (others)  "));
+	ck_assert_ptr_nonnull(strstr(out, "    -  -         4711\n"));
+	free(out);
+	free(s);
+}
+END_TEST
+
+/* Many who ask are one question, and each has an answer. */
+START_TEST(test_wb_denials_many)
+{
+	struct msg_wb_denials	 q = { 0 };
+	struct chan		 c[3];
+	struct msg		 m;
+	uint32_t		 rid;
+	int			 i;
+
+	ping();
+	for (i = 0; i < 3; i++) {
+		dial_wb_as(&c[i], i == 0 ? 0 : 1000);
+		ck_assert_int_eq(chan_ask(&c[i], MSG_WB_DENIALS, &q, -1,
+		    NULL), 0);
+	}
+	/* the runner has them all when it answers this */
+	rid = asked();
+	for (i = 0; i < 3; i++)
+		box_call(&c[i], MSG_WB_STATUS, &(struct msg_wb_status){ 0 },
+		    &m);
+	ping();				/* and has asked nothing else */
+	tell_denials(rid);
+	for (i = 0; i < 3; i++) {
+		ck_assert_int_eq(box_recv(&c[i], &m), 1);
+		ck_assert_uint_eq(m.row->type, MSG_WB_DENIALS_ARE);
+		ck_assert_uint_eq(m.body.wb_denials_are.rows.n, 3);
+	}
+	/* an error is handed on */
+	ck_assert_int_eq(chan_ask(&c[0], MSG_WB_DENIALS, &q, -1, NULL), 0);
+	(void)chan_error(&b.ch, asked(), CODE_BUSY, "not now");
+	ck_assert_int_eq(box_recv(&c[0], &m), 1);
+	ck_assert_uint_eq(code_of(&m), CODE_BUSY);
+	ck_assert_str_eq(m.body.error.detail, "not now");
+	/* a host that goes leaves nobody waiting */
+	for (i = 0; i < 3; i++)
+		ck_assert_int_eq(chan_ask(&c[i], MSG_WB_DENIALS, &q, -1,
+		    NULL), 0);
+	(void)asked();
+	chan_close(&b.ch);
+	for (i = 0; i < 3; i++) {
+		ck_assert_int_eq(box_recv(&c[i], &m), 1);
+		ck_assert_uint_eq(code_of(&m), CODE_BUSY);
+	}
+	box_call(&c[0], MSG_WB_DENIALS, &q, &m);
+	ck_assert_uint_eq(code_of(&m), CODE_BUSY);
+	box_attach(&b);
+	ck_assert_int_eq(chan_ask(&c[0], MSG_WB_DENIALS, &q, -1, NULL), 0);
+	tell_denials(asked());
+	ck_assert_int_eq(box_recv(&c[0], &m), 1);
+	ck_assert_uint_eq(m.row->type, MSG_WB_DENIALS_ARE);
+	for (i = 0; i < 3; i++)
+		chan_close(&c[i]);
+}
+END_TEST
+
+/* An answer to nothing, or to another question, is the end of who says it. */
+START_TEST(test_wb_denials_unasked)
+{
+	struct msg_wb_denials	q = { 0 };
+	struct chan		c;
+	struct msg		m;
+	int			r;
+
+	ping();
+	dial_wb_as(&c, 0);
+	if (_i == 0)
+		tell_denials(1);
+	else if (_i == 1)
+		(void)chan_error(&b.ch, 1, CODE_BUSY, "no");
+	else {
+		ck_assert_int_eq(chan_ask(&c, MSG_WB_DENIALS, &q, -1, NULL),
+		    0);
+		tell_denials(asked() + 1);
+	}
+	while ((r = box_recv(&b.ch, &m)) == 1)
+		ck_assert_uint_eq(m.row->type, MSG_RUNNER_LOG);
+	ck_assert_int_eq(r, -1);
+	if (_i == 2) {
+		ck_assert_int_eq(box_recv(&c, &m), 1);
+		ck_assert_uint_eq(code_of(&m), CODE_BUSY);
+	}
+	chan_close(&c);
+}
+END_TEST
+
 TCase *
 case_wb(void)
 {
@@ -265,5 +408,8 @@ case_wb(void)
 	tcase_add_test(t, test_wb_greedy);
 	tcase_add_test(t, test_wb_pipe);
 	tcase_add_test(t, test_wb_signals);
+	tcase_add_test(t, test_wb_denials);
+	tcase_add_test(t, test_wb_denials_many);
+	tcase_add_loop_test(t, test_wb_denials_unasked, 0, 3);
 	return t;
 }

@@ -219,7 +219,7 @@ static const struct { unsigned int from, to; const char *types; } said[] = {
 	{ A_PRIVD, A_STORED, "11i 14* 80 98" },
 	{ A_PRIVD, A_APID, "11i 12i 14* 21 23 27 29 37 41 42" },
 	{ A_NETD, A_PRIVD, "10i 61 63" },
-	{ A_NETD, A_APID, "71" },
+	{ A_NETD, A_APID, "71 78" },
 	{ A_PRIVD, A_UPLINKD, "11i 14*" },
 	{ A_UPLINKD, A_PRIVD, "10i" },
 	{ A_NETD, A_UPLINKD, "72 74" },
@@ -229,10 +229,10 @@ static const struct { unsigned int from, to; const char *types; } said[] = {
 	{ A_APID, A_PRIVD, "10i 20 22 24 26 28 30 32 34 36 38 40" },
 	{ A_APID, A_NETD, "70" },
 	{ A_APID, A_STORED, "80 82 84 86 88 90 92 94 96 98 100" },
-	{ A_APID, A_RUNNER, "120h 122g 124 126 128 130 132 134 136 138" },
-	{ A_RUNNER, A_APID, "121h 123g 125 127 129 131 135 140 142" },
-	{ A_RUNNER, A_WB, "125 127 129 131 135 161" },
-	{ A_WB, A_RUNNER, "126 128 130 132 134 160 162" },
+	{ A_APID, A_RUNNER, "120h 122g 124 126 128 130 132 134 136 138 145" },
+	{ A_RUNNER, A_APID, "121h 123g 125 127 129 131 135 140 142 144" },
+	{ A_RUNNER, A_WB, "125 127 129 131 135 161 165" },
+	{ A_WB, A_RUNNER, "126 128 130 132 134 160 162 164" },
 };
 
 /* The states in which type may be said, by the table above. */

@@ -219,6 +219,41 @@ START_TEST(times)
 }
 END_TEST
 
+#define DENIALS	"{\"sandboxId\":\"" SID "\",\"since\":" \
+	"\"2026-01-01T00:00:00.000Z\",\"totals\":null,\"items\":[" \
+	"{\"at\":\"2026-01-01T00:00:01.000Z\",\"lastAt\":" \
+	"\"2026-01-01T00:00:02.000Z\",\"rule\":\"host\",\"address\":" \
+	"\"2001:db8:1::2\",\"protocol\":\"tcp\",\"port\":443,\"count\":7}," \
+	"{\"at\":\"2026-01-01T00:00:01.000Z\",\"lastAt\":" \
+	"\"2026-01-01T00:00:02.000Z\",\"rule\":\"sealed\",\"address\":null," \
+	"\"protocol\":null,\"port\":null,\"count\":4711}]}"
+
+/* A table: what is not told one by one is (others), and "-" what is none. */
+START_TEST(denials)
+{
+	with_input("", A(JSON("200", DENIALS)), "sandbox", "denials", "b",
+	    "--limit", "2", NULL);
+	expect(0, NULL, "", "GET /v1/sandboxes/b/denials?limit=2 ");
+	ck_assert_ptr_nonnull(strstr(out, "LAST"));
+	ck_assert_ptr_nonnull(strstr(out, "  host    2001:db8:1::2  443   "
+	    "tcp       7\n"));
+	ck_assert_ptr_nonnull(strstr(out, "  sealed  (others)       -     "
+	    "-         4711\n"));
+	with_input("", A(JSON("200", DENIALS)), "sandbox", "denials", "b",
+	    "--format", "json", NULL);
+	expect(0, NULL, "", "GET /v1/sandboxes/b/denials ");
+	ck_assert_ptr_nonnull(strstr(out, "\"totals\": null"));
+	with_input("", A(JSON("200", "[]")), "sandbox", "denials", "b", NULL);
+	expect(0, "[]\n", "", NULL);
+	with_input("", A(NULL), "sandbox", "denials", "b", "--limit", "257",
+	    NULL);
+	expect(125, "", "--limit: expected a number from 1 to 256, not "
+	    "\"257\"", NULL);
+	with_input("", A(NULL), "sandbox", "denials", NULL);
+	expect(125, "", "SANDBOX", NULL);
+}
+END_TEST
+
 static TCase *
 command_case(void)
 {
@@ -232,6 +267,7 @@ command_case(void)
 	tcase_add_test(tc, paths);
 	tcase_add_test(tc, version);
 	tcase_add_test(tc, records);
+	tcase_add_test(tc, denials);
 	tcase_add_test(tc, tail);
 	tcase_add_test(tc, numbers);
 	tcase_add_test(tc, times);

@@ -346,6 +346,40 @@ wire(struct lab *l)
 	route(l, LAB_INET, "fd00::/64", "2001:db8:1::2", "net1");
 }
 
+/* Both ends of its one cable are within. */
+int
+lab_lonely(int *ret_nft)
+{
+	struct lab	l = { .v6 = access("/proc/sys/net/ipv6", F_OK) == 0 };
+	int		home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	l.netns[LAB_BOX] = place(&l.route[LAB_BOX]);
+	*ret_nft = netlink(NETLINK_NETFILTER);
+	ck_assert_int_eq(setns(home, CLONE_NEWNET), 0);
+	close(home);
+	veth(&l, LAB_BOX, "tap0", LAB_BOX, "tap1");
+	up(&l, LAB_BOX, "tap0");
+	up(&l, LAB_BOX, "tap1");
+	lab_addr(&l, LAB_BOX, "tap0", "198.19.255.100/24", 0);
+	lab_addr(&l, LAB_BOX, "tap0", "fd00::100/64", 0);
+	route(&l, LAB_BOX, "0.0.0.0/0", "198.19.255.2", "tap0");
+	route(&l, LAB_BOX, "::/0", "fd00::2", "tap0");
+	close(l.route[LAB_BOX]);
+	return l.netns[LAB_BOX];
+}
+
+int
+lab_log(int netns)
+{
+	int	fd, home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_eq(setns(netns, CLONE_NEWNET), 0);
+	fd = netlink(NETLINK_NETFILTER);
+	ck_assert_int_eq(setns(home, CLONE_NEWNET), 0);
+	close(home);
+	return fd;
+}
+
 /* ---- servers --------------------------------------------------------- */
 
 static int

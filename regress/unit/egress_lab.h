@@ -36,6 +36,10 @@ void	 lab_free(struct lab *);
 void	 lab_enter(const struct lab *, enum lab_place);
 /* A new namespace with lo up; its netns, *ret_nft as in struct lab. */
 int	 lab_netns(int *ret_nft);
+/* The same with routes to everywhere, where nobody answers. */
+int	 lab_lonely(int *ret_nft);
+/* A socket of NETLINK_NETFILTER made in there. */
+int	 lab_log(int netns);
 
 /* ADDRESS/BITS on an interface of a place; del: away with it. */
 void	 lab_addr(const struct lab *, enum lab_place, const char *dev,

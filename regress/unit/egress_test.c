@@ -579,6 +579,7 @@ main(void)
 	tcase_add_test(t, to_and_fro);
 	tcase_add_test(t, hosts_unknown);
 	suite_add_tcase(s, t);
+	suite_add_tcase(s, denial_tests());
 	suite_add_tcase(s, follow_tests());
 	suite_add_tcase(s, slow_tests());
 	r = srunner_create(s);

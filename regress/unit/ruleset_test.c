@@ -41,7 +41,7 @@
     "8024e63a36a717f57975381cc4edeb9831890b2d0e782997488a03436eb6e50b"
 /* No address is in it, neither of the host nor of the configuration. */
 #define HASH_EGRESS \
-    "12d8e4dae7d1bb14a9e6b35774765aff381a6416e2aafb24c3ef36a7f4547d24"
+    "43111b415d99973ba124d7691720549b900c9cec3b5c83ebe2fd4619d86af508"
 
 static int	nft = -1;
 

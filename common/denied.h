@@ -1,0 +1,23 @@
+/*
+ * denied: the rules by which a network refuses what a box wants to reach, as
+ * netd and apid number and name them.  The names are those of chains and
+ * counters in the ruleset, and stand in records; see workbox-network(7).
+ */
+#ifndef COMMON_DENIED_H
+#define COMMON_DENIED_H
+
+#include <stddef.h>
+
+enum denied_rule {
+	DENIED_SEALED,			/* a sealed prefix */
+	DENIED_HOST,			/* an address of the host */
+	DENIED_LIMITED,			/* too many new connections */
+	DENIED_PROTOCOL,		/* neither TCP, UDP nor ICMP */
+	DENIED_RULES
+};
+
+const char	*denied_name(unsigned int);	/* static; "unknown" */
+/* The rule of this name of len bytes, or -1. */
+int		 denied_find(const char *, size_t len);
+
+#endif

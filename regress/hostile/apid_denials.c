@@ -1,0 +1,463 @@
+/*
+ * apid_denials.c: what netd tells of denials, as apid lists and records it;
+ * and a netd that tells too much, of nobody, or nonsense.
+ */
+#include <arpa/inet.h>
+#include <check.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apid_world.h"
+#include "denied.h"
+#include "ulid.h"
+#include "xmalloc.h"
+
+#define PACE_US		10000		/* of asking; nothing relies on it */
+#define TRIES		3000
+#define RING		256		/* denials.c */
+#define BURST		20
+#define ALL_BURST	200
+#define CROWD		40	/* boxes */
+#define ROUNDS		15	/* fewer than one may have */
+
+static struct world	w;
+
+static int
+on(const char *method, const char *name, const char *rest, char **ret_body)
+{
+	char	path[256];
+
+	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s%s", name, rest);
+	return world_http(&w, method, path, NULL, ret_body);
+}
+
+#define ck_has(body, what) \
+	ck_assert_msg((body) != NULL && strstr((body), (what)) != NULL, \
+	    "no %s in %s", (what), (body))
+#define ck_has_not(body, what) \
+	ck_assert_msg((body) != NULL && strstr((body), (what)) == NULL, \
+	    "%s in %s", (what), (body))
+
+static void
+await(const char *name, const char *rest, const char *what)
+{
+	auto_free char	*body = NULL;
+	int		 i;
+
+	for (i = 0; i < TRIES; i++) {
+		free(body);
+		body = NULL;
+		if (on("GET", name, rest, &body) == 200 &&
+		    strstr(body, what) != NULL)
+			return;
+		(void)usleep(PACE_US);
+	}
+	ck_abort_msg("%s%s: never %s: %s", name, rest, what, body);
+}
+
+static void
+setup(void)
+{
+	char	name[64];
+	int	i;
+
+	world_make(&w);
+	world_row(&w, "good-e", BOX_READY, 2);
+	world_row_network(&w, NETWORK_EGRESS);
+	world_row(&w, "good-f", BOX_READY, 2);
+	world_row_network(&w, NETWORK_EGRESS);
+	world_row(&w, "good-n", BOX_READY, 2);
+	world_row(&w, "good-s", BOX_STOPPED, 1);
+	world_row_network(&w, NETWORK_EGRESS);
+	world_row(&w, "asks-1", BOX_READY, 2);
+	world_row_network(&w, NETWORK_EGRESS);
+	for (i = 0; i < CROWD; i++) {
+		(void)snprintf(name, sizeof(name), "good-x%d", i);
+		world_row(&w, name, BOX_READY, 2);
+		world_row_network(&w, NETWORK_EGRESS);
+	}
+	world_start(&w);
+	await("good-e", "", "\"state\":\"READY\"");	/* all are known */
+}
+
+static void
+teardown(void)
+{
+	ck_assert_msg(w.s->faults == 0, "apid: %s", w.s->fault);
+	world_end(&w);
+}
+
+static void
+await_records(unsigned int n)
+{
+	int	i;
+
+	for (i = 0; i < TRIES && w.s->denied_records < n; i++)
+		(void)usleep(PACE_US);
+	ck_assert_uint_ge(w.s->denied_records, n);
+}
+
+/* Until the last record is of this one. */
+static void
+await_last(const char *id)
+{
+	int	i;
+
+	for (i = 0; i < TRIES / 3 && strcmp(w.s->denied_last.sandbox, id) !=
+	    0; i++)
+		(void)usleep(PACE_US);
+	ck_assert_str_eq(w.s->denied_last.sandbox, id);
+}
+
+static const uint8_t	metadata[] = { 169, 254, 169, 254 };
+
+static struct msg_net_denied
+of(const char *name, uint64_t count)
+{
+	struct msg_net_denied	m = { .rule = DENIED_SEALED, .protocol = 6,
+	    .port = 80, .count = count, .since_ms = now_ms() };
+
+	(void)str_copy(m.id, world_box(&w, name)->id, sizeof(m.id));
+	return m;
+}
+
+static unsigned int
+count(const char *body, const char *what)
+{
+	unsigned int	n = 0;
+
+	for (; (body = strstr(body, what)) != NULL; body++)
+		n++;
+	return n;
+}
+
+static int
+is_gone(void)
+{
+	struct pollfd	p = { .fd = w.apid_out, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* ---- the list and the record ---------------------------------------------- */
+
+START_TEST(told)
+{
+	auto_free char		*body = NULL;
+	struct msg_net_denied	 m;
+	uint8_t			 v6[16] = { 0xfd, 0x12, [15] = 1 };
+	char			 at[25], text[64];
+
+	await("good-e", "/denials", "\"items\":[]");
+	m = of("good-e", 1);
+	world_denied(&w, &m, metadata, 4, 1);
+	await("good-e", "/denials", "\"rule\":\"sealed\",\"address\":"
+	    "\"169.254.169.254\",\"protocol\":\"tcp\",\"port\":80,"
+	    "\"count\":1}]");
+	time_rfc3339(m.since_ms, at);
+	(void)snprintf(text, sizeof(text), "\"items\":[{\"at\":\"%s\"", at);
+	await("good-e", "/denials", text);
+	await_records(1);
+	ck_assert_str_eq(w.s->denied_last.sandbox, m.id);
+	ck_assert_str_eq(w.s->denied_last.outcome, "denied");
+	ck_assert_str_eq(w.s->denied_last.reason, "sealed");
+	ck_assert_str_eq(w.s->denied_last.actor, "netd");
+	ck_assert_str_eq(w.s->denied_data.address, "169.254.169.254");
+	ck_assert_str_eq(w.s->denied_data.protocol, "tcp");
+	ck_assert_uint_eq(w.s->denied_data.port, 80);
+	ck_assert_uint_eq(w.s->denied_data.count, 1);
+	/* the end of the window: the same one, so many more */
+	m.count = 6;
+	world_denied(&w, &m, metadata, 4, 1);
+	await("good-e", "/denials", "\"port\":80,\"count\":7}]");
+	await_records(2);
+	ck_assert_uint_eq(w.s->denied_data.count, 6);
+	/* what is without a port, and a protocol without a name */
+	m = of("good-e", 1);
+	m.rule = DENIED_PROTOCOL;
+	m.protocol = 132;
+	m.port = 0;
+	world_denied(&w, &m, v6, 16, 1);
+	await("good-e", "/denials", "\"rule\":\"protocol\",\"address\":"
+	    "\"fd12::1\",\"protocol\":\"132\",\"port\":null,\"count\":1},");
+	/* and what is left of many */
+	m.protocol = 0;
+	m.rule = DENIED_HOST;
+	m.count = 4711;
+	world_denied(&w, &m, v6, 0, 1);
+	await("good-e", "/denials", "\"rule\":\"host\",\"address\":null,"
+	    "\"protocol\":null,\"port\":null,\"count\":4711},");
+	await_records(4);
+	ck_assert_str_eq(w.s->denied_data.address, "");
+	ck_assert_str_eq(w.s->denied_data.protocol, "");
+	ck_assert_uint_eq(w.s->denied_count, 7 + 1 + 4711);
+	/* all of it is this box's */
+	ck_assert_int_eq(on("GET", "good-f", "/denials", &body), 200);
+	ck_has(body, "\"items\":[]");
+}
+END_TEST
+
+START_TEST(totals)
+{
+	auto_free char	*body = NULL;
+
+	w.s->totals[DENIED_SEALED] = 7;
+	w.s->totals[DENIED_HOST] = 3;
+	w.s->totals[DENIED_LIMITED] = 1;
+	w.s->totals[DENIED_PROTOCOL] = UINT64_MAX;
+	await("good-e", "", "\"denied\":{\"sealed\":7,\"host\":3,"
+	    "\"limited\":1,\"protocol\":9223372036854775807}");
+	await("good-e", "/denials", "\"totals\":{\"sealed\":7,\"host\":3,");
+	ck_assert_int_eq(on("GET", "good-n", "", &body), 200);
+	ck_has(body, "\"denied\":null");
+}
+END_TEST
+
+START_TEST(newest)
+{
+	auto_free char		*body = NULL, *few = NULL;
+	struct msg_net_denied	 m = of("good-e", 1);
+	uint8_t			 first[] = { 10, 0, 0, 0 };
+	char			 at[25];
+
+	world_denied(&w, &m, first, 4, RING + 44);
+	await("good-e", "/denials", "\"10.0.1.43\"");
+	ck_assert_int_eq(on("GET", "good-e", "/denials", &body), 200);
+	ck_assert_uint_eq(count(body, "\"count\":1}"), RING);
+	ck_has(body, "\"10.0.0.44\"");
+	ck_has_not(body, "\"10.0.0.43\"");
+	ck_assert(strstr(body, "\"10.0.1.43\"") <
+	    strstr(body, "\"10.0.1.42\""));
+	/* it is whole since the last that is not in it */
+	time_rfc3339(m.since_ms, at);
+	ck_assert_ptr_ne(strstr(body, "\"since\":\""), NULL);
+	ck_assert_int_ge(strncmp(strstr(body, "\"since\":\"") + 9, at, 24),
+	    0);
+	ck_assert_int_eq(on("GET", "good-e", "/denials?limit=3", &few), 200);
+	ck_assert_uint_eq(count(few, "\"count\":1}"), 3);
+	ck_has(few, "\"10.0.1.41\"");
+	ck_has_not(few, "\"10.0.1.40\"");
+	ck_assert_int_eq(on("GET", "good-e", "/denials?limit=257", NULL), 400);
+}
+END_TEST
+
+/* In the box: its own, the newest; as often as it asks, at its own cost. */
+START_TEST(asked)
+{
+	static const char	 run[] = "{\"argv\":[\"x\"]}";
+	struct world_box	*b = world_box(&w, "asks-1");
+	struct msg_net_denied	 m = of("asks-1", 5);
+	uint8_t			 first[] = { 10, 0, 0, 0 };
+	char			 path[128];
+	int			 i;
+
+	world_denied(&w, &m, first, 4, 100);
+	m = of("good-e", 1);
+	world_denied(&w, &m, metadata, 4, 1);
+	await("asks-1", "/denials", "\"10.0.0.99\"");
+	await("good-e", "/denials", "\"169.254.169.254\"");
+	(void)snprintf(path, sizeof(path), "/v1/sandboxes/asks-1/exec");
+	ck_assert_int_eq(world_http(&w, "POST", path, run, NULL), 200);
+	/* meanwhile others are served as ever */
+	(void)snprintf(path, sizeof(path), "/v1/sandboxes/good-n/exec");
+	ck_assert_int_eq(world_http(&w, "POST", path, run, NULL), 200);
+	for (i = 0; i < TRIES && b->answers + b->refusals < b->asks; i++)
+		(void)usleep(PACE_US);
+	printf("asked %u times: %u answers\n", b->asks, b->answers);
+	ck_assert_uint_eq(b->asks, 5000);
+	ck_assert_uint_eq(b->answers + b->refusals, b->asks);
+	ck_assert_uint_gt(b->answers, 100);
+	ck_assert_uint_eq(b->denied_rows, 64);
+	first[3] = 99;
+	ck_assert_mem_eq(b->denied_addr, first, 4);
+	ck_assert_uint_eq(b->denied_count, 5);
+	ck_assert_int_eq(b->quarantined, 0);
+}
+END_TEST
+
+/* The last word of a network whose box has ended. */
+START_TEST(ended)
+{
+	struct msg_net_denied	m = of("good-s", 3);
+
+	world_denied(&w, &m, metadata, 4, 1);
+	await("good-s", "/denials", "\"count\":3}]");
+	await_records(1);
+	ck_assert_str_eq(w.s->denied_last.sandbox, m.id);
+}
+END_TEST
+
+/* ---- a netd that lies ------------------------------------------------------ */
+
+/* Of the time before, and of the time to come. */
+START_TEST(times)
+{
+	auto_free char		*body = NULL;
+	struct msg_net_denied	 m = of("good-e", 1);
+
+	m.since_ms = 0;
+	world_denied(&w, &m, metadata, 4, 1);
+	m.since_ms = INT64_MAX;
+	m.port = 81;
+	world_denied(&w, &m, metadata, 4, 1);
+	await("good-e", "/denials", "\"port\":81,");
+	ck_assert_int_eq(on("GET", "good-e", "/denials", &body), 200);
+	ck_has(body, "\"port\":80,");
+	ck_has_not(body, "\"at\":\"1970");
+	ck_assert_uint_eq(count(body, "\"at\":\"2"), 2);
+	/* sums stay numbers */
+	m.count = INT64_MAX;
+	m.since_ms = 0;
+	m.port = 80;
+	world_denied(&w, &m, metadata, 4, 3);
+	await("good-e", "/denials", "\"count\":9223372036854775807}");
+}
+END_TEST
+
+#define MANY	100000U
+
+/*
+ * The records of one are bounded, and its memory; another's first is recorded
+ * however many there are; and what is not recorded is counted.
+ */
+START_TEST(flooded)
+{
+	auto_free char		*body = NULL;
+	struct msg_net_denied	 m = of("good-e", 1);
+	uint8_t			 first[] = { 10, 0, 0, 0 };
+	long			 rss;
+	unsigned int		 n;
+
+	await("good-n", "", "\"health\":\"HEALTHY\"");
+	world_denied(&w, &m, first, 4, 1000);
+	rss = world_rss(&w);
+	world_denied(&w, &m, first, 4, MANY - 1000);
+	m = of("good-f", 1);
+	world_denied(&w, &m, metadata, 4, 1);
+	await("good-f", "/denials", "\"169.254.169.254\"");
+	await_last(m.id);
+	n = w.s->denied_records;
+	printf("%u told: %u records, %ld KiB more\n", MANY, n,
+	    world_rss(&w) - rss);
+	ck_assert_int_lt(world_rss(&w) - rss, 1024);
+	ck_assert_uint_ge(n, 2);
+	ck_assert_uint_le(n, BURST + 1 + 12);	/* a minute at most */
+	/* when it goes, what was left out is told */
+	ck_assert_int_eq(on("DELETE", "good-e", "?graceSeconds=0", &body),
+	    200);
+	await_records(n + 1);
+	ck_assert_str_eq(w.s->denied_last.sandbox, world_box(&w,
+	    "good-e")->id);
+	ck_assert_uint_eq(w.s->denied_count, MANY + 1);
+	ck_assert_uint_eq(w.s->denied_sums, 1);
+}
+END_TEST
+
+/*
+ * When many take all that all have, who had none for long has its next: it
+ * comes among theirs, which take whatever there is again.
+ */
+START_TEST(crowded)
+{
+	struct msg_net_denied	m = of("good-f", 1);
+	uint8_t			first[] = { 10, 0, 0, 0 };
+	unsigned int		most;
+	uint64_t		t0 = mono_ms();
+
+	world_denied_crowd(&w, &m, first, 4, CROWD * ROUNDS + 1,
+	    world_box(&w, "good-x0"), CROWD);
+	await("good-f", "/denials", "\"10.0.2.");
+	await_last(m.id);
+	most = ALL_BURST + 2 + (unsigned int)(mono_ms() - t0) * 20 / 1000;
+	printf("crowd: %u records, at most %u\n", w.s->denied_records, most);
+	ck_assert_uint_ge(w.s->denied_records, ALL_BURST);
+	ck_assert_uint_le(w.s->denied_records, most);
+}
+END_TEST
+
+/* Of nobody: the server goes on, and nobody has them. */
+START_TEST(strays)
+{
+	auto_free char		*body = NULL;
+	struct msg_net_denied	 m = of("good-n", 1);
+	struct msg_net_denied	 e = of("good-e", 1);
+	char			 id[27];
+
+	world_denied(&w, &m, metadata, 4, 100);
+	ulid_new(id);
+	(void)str_copy(m.id, id, sizeof(m.id));
+	world_denied(&w, &m, metadata, 4, 100);
+	world_denied(&w, &e, metadata, 4, 1);
+	await("good-e", "/denials", "\"169.254.169.254\"");
+	await_records(1);
+	ck_assert_uint_eq(w.s->denied_records, 1);
+	ck_assert_int_eq(on("GET", "good-n", "/denials", &body), 200);
+	ck_has(body, "\"totals\":null,\"items\":[]");
+	ck_assert_int_eq(on("GET", id, "/denials", NULL), 404);
+	ck_assert(!is_gone());
+}
+END_TEST
+
+/* What no netd says ends all daemons, of which privd makes new ones. */
+START_TEST(nonsense)
+{
+	static const uint8_t	garbage[] = { 0x94, 0x01, 0x4e, 0x00, 0xc1 };
+	static const uint8_t	odd_len[] = { 1, 3, 5, 8, 15 };
+	struct msg_net_denied	m = of("good-e", 1);
+	const uint8_t		addr[16] = { 10 };
+	int			i;
+
+	if (_i < (int)sizeof(odd_len))
+		world_denied(&w, &m, addr, odd_len[_i], 1);
+	else if (_i == (int)sizeof(odd_len))
+		world_denied(&w, &m, addr, 0, 1);	/* but a port */
+	else if (_i == (int)sizeof(odd_len) + 1) {
+		m.port = 0;
+		world_denied(&w, &m, addr, 0, 1);	/* but a protocol */
+	} else
+		world_netd_says(&w, garbage, sizeof(garbage));
+	for (i = 0; i < TRIES / 3 && !is_gone(); i++)
+		(void)usleep(PACE_US);
+	ck_assert(is_gone());
+	ck_assert_uint_eq(w.s->denied_records, 0);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("apid denials");
+	TCase	*t = tcase_create("denials");
+	SRunner	*r;
+	int	 failed;
+
+	if (geteuid() != 0) {
+		(void)puts("apid enters its fence as root");
+		return 77;
+	}
+	if (access(WB_TOP_BUILDDIR "/apid/apid", X_OK) == -1) {
+		(void)puts("apid is not built");
+		return 77;
+	}
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, told);
+	tcase_add_test(t, totals);
+	tcase_add_test(t, newest);
+	tcase_add_test(t, asked);
+	tcase_add_test(t, ended);
+	tcase_add_test(t, times);
+	tcase_add_test(t, flooded);
+	tcase_add_test(t, crowded);
+	tcase_add_test(t, strays);
+	tcase_add_loop_test(t, nonsense, 0, 8);
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,87 @@
+/*
+ * denials.c: wb denials: what the network of the box has denied.
+ */
+#include <sys/socket.h>
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+#include "ulid.h"
+#include "wb.h"
+
+/* As the rules are numbered in messages; workbox-network(7). */
+static const char *const	rules[] = { "sealed", "host", "limited",
+				    "protocol" };
+
+static void
+protocol(uint64_t number, char ret[24])
+{
+	const char	*name = number == IPPROTO_TCP ? "tcp" :
+			    number == IPPROTO_UDP ? "udp" :
+			    number == IPPROTO_ICMP ? "icmp" :
+			    number == IPPROTO_ICMPV6 ? "icmpv6" : NULL;
+
+	if (name != NULL)
+		(void)snprintf(ret, 24, "%s", name);
+	else
+		(void)snprintf(ret, 24, "%" PRIu64, number);
+}
+
+/* One line; without an address it stands for several that are not told. */
+static int
+line(const struct row_denied *d)
+{
+	char		addr[INET6_ADDRSTRLEN] = "(others)";
+	char		port[24] = "-", proto[24] = "-", when[16];
+
+	if (d->address.len == 4)
+		(void)inet_ntop(AF_INET, d->address.data, addr, sizeof(addr));
+	else if (d->address.len == 16)
+		(void)inet_ntop(AF_INET6, d->address.data, addr,
+		    sizeof(addr));
+	else if (d->address.len != 0)
+		return -1;
+	if (d->address.len != 0)
+		protocol(d->protocol, proto);
+	if (d->port != 0)
+		(void)snprintf(port, sizeof(port), "%" PRIu64, d->port);
+	wb_age(d->last_ms, when);
+	(void)printf("%6s  %-8s  %-39s  %5s  %-8s  %" PRIu64 "\n", when,
+	    rules[d->rule], addr, port, proto, d->count);
+	return 0;
+}
+
+static int
+denials(int argc, char **argv)
+{
+	struct msg_wb_denials	 ask = { 0 };
+	const struct wire_list	*rows;
+	struct row_denied	 d;
+	struct chan		 c;
+	struct msg		 m;
+	size_t			 i;
+	int			 r;
+
+	(void)argv;
+	if (argc != 1)
+		return wb_usage(&cmd_denials, "expected no argument");
+	wb_connect(&c);
+	if ((r = wb_call(&c, MSG_WB_DENIALS, &ask, MSG_WB_DENIALS_ARE, &m)) !=
+	    0)
+		return r;
+	(void)printf("%6s  %-8s  %-39s  %5s  %-8s  %s\n", "LAST", "RULE",
+	    "ADDRESS", "PORT", "PROTOCOL", "COUNT");
+	rows = &m.body.wb_denials_are.rows;
+	for (i = 0; i < rows->n; i++)
+		if (wire_decode_into(&wire_row_denied, rows->v[i].data,
+		    rows->v[i].len, NULL, 0, &d) == -1 || line(&d) == -1)
+			return wb_fail("runner: a denial that is none");
+	return fflush(stdout) == 0 ? 0 : wb_fail("stdout: write error");
+}
+
+const struct command	cmd_denials = {
+	"denials", "", "what the network of this box has denied, newest first",
+	denials
+};
