@@ -75,26 +75,12 @@ row_ask(struct http_req *r, const char *id,
 /* ---- create ------------------------------------------------------- */
 
 static int
-create_network(struct http_req *r, const json_t *body, uint64_t *ret)
+create_network(struct http_req *r, const json_t *body, unsigned int *ret)
 {
-	const char	*n = json_string_value(json_object_get(body,
-			    "network"));
-	unsigned int	 i;
+	const json_t	*n = json_object_get(body, "network");
 
-	for (i = NETWORK_NONE; n != NULL && i <= NETWORK_EGRESS; i++)
-		if (strcmp(n, network_name(i)) == 0) {
-			*ret = i;
-			return 0;
-		}
-	if (n == NULL)
-		http_fail(r, CODE_NETWORK_UNSUPPORTED, "network", "There is "
-		    "no default network: write \"network\": \"none\" or "
-		    "\"egress\".");
-	else
-		http_fail(r, CODE_NETWORK_UNSUPPORTED, "network", "This "
-		    "server has no network \"%s\": write \"network\": "
-		    "\"none\" or \"egress\".", n);
-	return -1;
+	*ret = network_default();
+	return n == NULL ? 0 : network_asked(r, json_string_value(n), ret);
 }
 
 static int
@@ -337,6 +323,7 @@ create_begin(struct http_req *r, const struct key *key,
 	const char		*rootfs;
 	struct row_sandbox	 row = { 0 };
 	struct box		*b;
+	unsigned int		 network;
 	char			 id[27];
 
 	if (made != NULL) {
@@ -347,7 +334,7 @@ create_begin(struct http_req *r, const struct key *key,
 		http_fail(r, CODE_STOPPING, NULL, "The server stops.");
 		return;
 	}
-	if (create_network(r, body, &row.network) == -1 ||
+	if (create_network(r, body, &network) == -1 ||
 	    create_limits(r, body, &row) == -1 ||
 	    create_name(r, body, row.name) == -1)
 		return;
@@ -363,7 +350,7 @@ create_begin(struct http_req *r, const struct key *key,
 	if ((rootfs = json_string_value(json_object_get(body,
 	    "rootfs"))) != NULL)
 		(void)str_copy(b->rootfs, rootfs, sizeof(b->rootfs));
-	b->network = (unsigned int)row.network;
+	b->network = network;
 	b->memory_bytes = row.memory_bytes;
 	b->cpu_milli = row.cpu_milli;
 	b->pids = row.pids;

@@ -219,9 +219,13 @@ struct box {
 	unsigned int		 strikes;	/* times that it was, lately */
 	uint64_t		 struck;	/* mono ms */
 	int			 found;		/* reconcile.c */
+	int			 changing;	/* the network: network.c */
 	struct denials		*denials;	/* owned; NULL: none yet */
 	int			 counted;	/* these are known: */
 	uint64_t		 denied[DENIED_RULES];
+	uint64_t		 connections;
+	uint64_t		 sent_bytes, sent_packets;
+	uint64_t		 received_bytes, received_packets;
 
 	struct boot		*boot;		/* owned; boot.c */
 	struct peer		*runner;	/* owned; NULL: no channel */
@@ -499,6 +503,15 @@ void	 sessions_forsaken(struct box *);
 void	 session_announced(struct box *, const char *id, const char *name,
 	    const struct wire_list *argv);
 
+/* ---- network.c ---------------------------------------------------- */
+
+/* The kind of this name.  0, or -1 and it was answered. */
+int	 network_asked(struct http_req *, const char *name,
+	    unsigned int *ret);
+unsigned int network_default(void);
+/* netd has it as another kind than the row: asks for this one. */
+void	 network_amend(struct box *);
+
 /* ---- now.c -------------------------------------------------------- */
 
 /*
@@ -608,6 +621,7 @@ void	 denials_ask(const struct box *, struct peer *, uint32_t rid);
 /* What its counters say, of a box with such a network. */
 void	 denials_counted(struct box *, const struct msg_net_status_is *);
 json_t	*denials_totals(const struct box *);	/* by rule, or null */
+json_t	*denials_traffic(const struct box *);	/* what passed, or null */
 /* The box is no more. */
 void	 denials_free(struct box *);
 

@@ -454,14 +454,14 @@ cpus_json(uint64_t milli)
 json_t *
 box_row_json(const struct row_sandbox *r)
 {
-	return json_pack("{ss ss ss so ss sn ss sn s{sI so sI} so so so ss "
+	return json_pack("{ss ss ss so ss sn ss sn sn s{sI so sI} so so so ss "
 	    "so}",
 	    "id", r->id, "name", r->name, "state",
 	    state_name((unsigned int)r->state),
 	    "stateReason", text_json_or_null(r->reason),
 	    "health", health_name(UNKNOWN), "healthReason",
 	    "network", network_name((unsigned int)r->network), "denied",
-	    "limits", "memoryBytes", (json_int_t)r->memory_bytes,
+	    "traffic", "limits", "memoryBytes", (json_int_t)r->memory_bytes,
 	    "cpus", cpus_json(r->cpu_milli), "pids", (json_int_t)r->pids,
 	    "rootfs", text_json_or_null(r->rootfs),
 	    "labels", list_to_object(&r->labels),
@@ -483,5 +483,6 @@ box_json(const struct box *b)
 	(void)json_object_set_new(o, "healthReason",
 	    text_json_or_null(b->part));
 	(void)json_object_set_new(o, "denied", denials_totals(b));
+	(void)json_object_set_new(o, "traffic", denials_traffic(b));
 	return o;
 }

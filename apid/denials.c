@@ -335,6 +335,19 @@ denials_totals(const struct box *b)
 	    "protocol", (json_int_t)b->denied[DENIED_PROTOCOL]);
 }
 
+json_t *
+denials_traffic(const struct box *b)
+{
+	if (!b->counted)
+		return json_null();
+	return json_pack("{sI sI sI sI sI}",
+	    "connections", (json_int_t)b->connections,
+	    "sentBytes", (json_int_t)b->sent_bytes,
+	    "sentPackets", (json_int_t)b->sent_packets,
+	    "receivedBytes", (json_int_t)b->received_bytes,
+	    "receivedPackets", (json_int_t)b->received_packets);
+}
+
 /* A counter may have more than a number in JSON here has. */
 static uint64_t
 total(uint64_t n)
@@ -345,13 +358,18 @@ total(uint64_t n)
 void
 denials_counted(struct box *b, const struct msg_net_status_is *n)
 {
-	if (b->network != NETWORK_EGRESS)
+	if (b->network != NETWORK_EGRESS || n->network != NETWORK_EGRESS)
 		return;
 	b->counted = 1;
 	b->denied[DENIED_SEALED] = total(n->sealed);
 	b->denied[DENIED_HOST] = total(n->host);
 	b->denied[DENIED_LIMITED] = total(n->limited);
 	b->denied[DENIED_PROTOCOL] = total(n->protocol);
+	b->connections = total(n->connections);
+	b->sent_bytes = total(n->sent_bytes);
+	b->sent_packets = total(n->sent_packets);
+	b->received_bytes = total(n->received_bytes);
+	b->received_packets = total(n->received_packets);
 }
 
 #define TOLD		64	/* rows of an answer; proto.def */
@@ -363,7 +381,17 @@ denials_ask(const struct box *b, struct peer *p, uint32_t rid)
 {
 	static uint8_t			 buf[TOLD][ROW_MAX];
 	const struct denials		*dn = b->denials;
-	struct msg_box_denials_are	 a = { .rows = { NULL, 0 } };
+	struct msg_box_denials_are	 a = {
+	    .network = b->network, .counted = (uint64_t)b->counted,
+	    .sealed = b->denied[DENIED_SEALED],
+	    .host = b->denied[DENIED_HOST],
+	    .limited = b->denied[DENIED_LIMITED],
+	    .protocol = b->denied[DENIED_PROTOCOL],
+	    .connections = b->connections,
+	    .sent_bytes = b->sent_bytes, .sent_packets = b->sent_packets,
+	    .received_bytes = b->received_bytes,
+	    .received_packets = b->received_packets,
+	};
 	struct msg_error		 e = { .code = CODE_BUSY,
 					    .detail = "read what was told" };
 	struct row_denied		 row;

@@ -103,6 +103,10 @@ poll_netd(void *arg, const struct msg *m)
 		denials_counted(p->box, n);
 	if (m->row->type == MSG_ERROR || n->state != NET_IS_OPEN)
 		p->net = "network";
+	else if (n->network != p->box->network && !p->box->changing) {
+		p->net = "network";
+		network_amend(p->box);
+	}
 	else if (!n->whole || strcmp(n->ruleset, p->box->ruleset) != 0)
 		p->net = "ruleset";
 	else if (!n->uplink)

@@ -58,9 +58,16 @@ is_due(struct peer *p, const struct msg *m)
 void
 denied_told(struct peer *p, const struct msg *m)
 {
-	struct msg_wb_denials_are	 b = {
-	    .rows = m->body.box_denials_are.rows };
-	struct waiter			*w;
+	const struct msg_box_denials_are	*a = &m->body.box_denials_are;
+	struct msg_wb_denials_are		 b = {
+	    .rows = a->rows, .network = a->network, .counted = a->counted,
+	    .sealed = a->sealed, .host = a->host, .limited = a->limited,
+	    .protocol = a->protocol, .connections = a->connections,
+	    .sent_bytes = a->sent_bytes, .sent_packets = a->sent_packets,
+	    .received_bytes = a->received_bytes,
+	    .received_packets = a->received_packets,
+	};
+	struct waiter				*w;
 
 	if (!is_due(p, m))
 		return;

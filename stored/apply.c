@@ -480,6 +480,47 @@ apply_move(struct store *s, struct job *j)
 	return move_write(s, j, &row, owner);
 }
 
+static int
+network_write(struct store *s, const struct job *j, struct row_sandbox *row)
+{
+	const struct msg_sandbox_network	*m = &j->body.sandbox_network;
+	struct event_sandbox_network		 ev = { 0 };
+	struct record				 r = {
+		.tenant = row->tenant, .actor = m->actor, .sandbox = row->id,
+		.session = "", .request = m->request, .reason = m->reason,
+		.outcome = m->reason[0] == '\0' ? "ok" : "failed",
+	};
+	int					 rc;
+
+	/* the names of networks are shorter than 16 bytes */
+	(void)snprintf(ev.from, sizeof(ev.from), "%s",
+	    network_name((unsigned int)row->network));
+	(void)snprintf(ev.to, sizeof(ev.to), "%s",
+	    network_name((unsigned int)m->network));
+	row->network = m->network;
+	row->changed_ms = s->now;
+	pack_sandbox(s, row);
+	rc = put_record(s, EVENT_SANDBOX_NETWORK, &r, &ev);
+	return rc != 0 ? rc : put_sandbox(s, row->id);
+}
+
+static int
+apply_network(struct store *s, struct job *j)
+{
+	const char		*id = j->body.sandbox_network.id;
+	struct row_sandbox	 row;
+	int			 rc = get_sandbox(s, id, &row);
+
+	if (rc == MDB_NOTFOUND)
+		return refuse(j, CODE_NOT_FOUND, "no sandbox %s", id);
+	if (rc != 0)
+		return rc;
+	if (!live(row.state))
+		return refuse(j, CODE_BAD_TRANSITION, "the sandbox is %s",
+		    state_name((unsigned int)row.state));
+	return network_write(s, j, &row);
+}
+
 /* ---- sessions ---------------------------------------------------- */
 
 static void
@@ -830,6 +871,8 @@ apply(struct store *s, struct job *j)
 		return apply_create(s, j);
 	case MSG_SANDBOX_MOVE:
 		return apply_move(s, j);
+	case MSG_SANDBOX_NETWORK:
+		return apply_network(s, j);
 	case MSG_SESSION_PUT:
 		return apply_session(s, j);
 	case JOB_PURGE:

@@ -168,7 +168,8 @@ job_key(struct job *j, struct wire_bin *asked)
 static int
 on_job(enum asker asker, const struct msg *m)
 {
-	struct job	*j;
+	const struct wire_bin	 none = { NULL, 0 };
+	struct job		*j;
 
 	switch (m->row->type) {
 	case MSG_EVENT_APPEND:
@@ -185,6 +186,10 @@ on_job(enum asker asker, const struct msg *m)
 		j = job_new(asker, m, &m->body.sandbox_move.proof,
 		    m->body.sandbox_move.durable);
 		j->body.sandbox_move = m->body.sandbox_move;
+		break;
+	case MSG_SANDBOX_NETWORK:
+		j = job_new(asker, m, &none, 1);
+		j->body.sandbox_network = m->body.sandbox_network;
 		break;
 	case MSG_SESSION_PUT:
 		j = job_new(asker, m, &m->body.session_put.row,

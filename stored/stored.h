@@ -133,6 +133,7 @@ struct job {
 		struct msg_event_append		 event_append;
 		struct msg_sandbox_create	 sandbox_create;
 		struct msg_sandbox_move		 sandbox_move;
+		struct msg_sandbox_network	 sandbox_network;
 		struct msg_session_put		 session_put;
 	}			 body;
 	uint8_t			 asked[RECORD_HASH];	/* body's, with a key */

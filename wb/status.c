@@ -6,6 +6,34 @@
 
 #include "wb.h"
 
+/* What only the host knows of the network. */
+static int
+network(struct chan *c)
+{
+	struct msg_wb_denials			 ask = { 0 };
+	const struct msg_wb_denials_are		*n;
+	struct msg				 m;
+	int					 r;
+
+	r = wb_call(c, MSG_WB_DENIALS, &ask, MSG_WB_DENIALS_ARE, &m);
+	if (r != 0)
+		return r;
+	n = &m.body.wb_denials_are;
+	(void)printf("network  %s\n", network_name((unsigned int)n->network));
+	if (!n->counted)
+		return 0;
+	(void)printf("sent     %" PRIu64 " bytes, %" PRIu64 " packets\n"
+	    "received %" PRIu64 " bytes, %" PRIu64 " packets\n"
+	    "begun    %" PRIu64 " connections\n"
+	    "denied   %" PRIu64 " packets: %" PRIu64 " sealed, %" PRIu64
+	    " host, %" PRIu64 " limited, %" PRIu64 " protocol\n",
+	    n->sent_bytes, n->sent_packets, n->received_bytes,
+	    n->received_packets, n->connections,
+	    n->sealed + n->host + n->limited + n->protocol,
+	    n->sealed, n->host, n->limited, n->protocol);
+	return 0;
+}
+
 static int
 status(int argc, char **argv)
 {
@@ -28,6 +56,8 @@ status(int argc, char **argv)
 	    b->name, b->id, b->version,
 	    b->host_attached ? "attached" : "detached",
 	    b->running, b->kept, b->uptime_ms / 1000);
+	if (b->host_attached && (r = network(&c)) != 0)
+		return r;
 	return fflush(stdout) == 0 ? 0 : wb_fail("stdout: write error");
 }
 

@@ -129,6 +129,8 @@ str_expects(const char *name, const char *s)
 	if (strcmp(name, "netfilter") == 0 || strcmp(name, "landlock") == 0)
 		return one_of(s, "required", "none") ? NULL :
 		    "required or none";
+	if (strcmp(name, "default-network") == 0)
+		return one_of(s, "egress", "none") ? NULL : "egress or none";
 	if (strcmp(name, "egress-dns") == 0)
 		return strcmp(s, "host") == 0 || address_ok(s) ? NULL :
 		    "host, or the address of a resolver";

@@ -18,8 +18,8 @@ static const struct opt create_opts[] = {
 	{ "name", "NAME", "made up when left out", 0, 0 },
 	{ "rootfs", "ROOTFS", "root file system; the client file's or the "
 	    "server's default one when left out", 0, 0 },
-	{ "network", "KIND", "none, or egress: the open internet, nothing "
-	    "private", 0, 0 },
+	{ "network", "KIND", "egress: the open internet, nothing private, "
+	    "or none; the server's default one when left out", 0, 0 },
 	{ "memory", "BYTES", "limit of memory, at least 16M; K, M, G and T "
 	    "may follow", 0, 0 },
 	{ "cpus", "NUMBER", "limit of processor time, in cores, at least "

@@ -59,9 +59,6 @@ want "create at once" 202 POST '/v1/sandboxes?wait=0' '{"name":"soon","network":
 is_ready() { api GET "/v1/sandboxes/$1"; [ "$(j state)" = READY ]; }
 await is_ready soon && pass "  and it becomes READY" || fail "never READY" "$body"
 
-want "network left out" 422 POST /v1/sandboxes '{"name":"x"}'
-member code network-unsupported
-like "  says what to write" "$body" 'network\\": \\"none'
 want "another network" 422 POST /v1/sandboxes '{"name":"x","network":"allowlist"}'
 member code network-unsupported
 want "name taken" 409 POST /v1/sandboxes '{"name":"demo","network":"none"}'

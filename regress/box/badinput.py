@@ -18,7 +18,7 @@ import threading
 
 import wire
 from wire import (TOKEN, Answer, Req, check, connect, delete, get, good, post,
-                  rest, talk, until)
+                  put, rest, talk, until)
 
 CGROUP = os.environ["WB_CGROUP"]
 NONE = "\\(en"          # the page's word for no field
@@ -758,9 +758,10 @@ def _(w):
 
 
 @case("a command in a sandbox that is being made, DRAINING, DELETING or "
-      "STOPPED", leaves=True)
+      "STOPPED, or another network for it", leaves=True)
 def _(w):
     for b in ("drain", w.drain, "dead", w.dead):
+        yield put("%s/%s/network" % (SB, b), {"network": "egress"})
         yield run("%s/%s/exec" % (SB, b))
         yield run("%s/%s/exec?stream=1" % (SB, b))
         yield run("%s/%s/sessions" % (SB, b))
@@ -794,9 +795,11 @@ def _(w):
     yield from talks("dead", w.dead_sid)
 
 
-@case("a command, output, input or a signal in one that is QUARANTINED")
+@case("a command, output, input or a signal in one that is QUARANTINED, or "
+      "another network for it")
 def _(w):
     for b in ("sealed", w.sealed):
+        yield put("%s/%s/network" % (SB, b), {"network": "egress"})
         yield run("%s/%s/exec" % (SB, b))
         yield run("%s/%s/exec?stream=1" % (SB, b))
         yield run("%s/%s/sessions" % (SB, b))
@@ -990,12 +993,11 @@ def _(w):
         yield run(SESS, limits={"memoryBytes": 1048576})
 
 
-@case("another network than none and egress, or none named")
+@case("another network than none and egress")
 def _(w):
     for n in ("allowlist", "None", "", "host", "none "):
         yield box(network=n)
-    yield post(SB, {})
-    yield post(SB, {"name": "x"})
+        yield put(SB + "/sealed/network", {"network": n})
 
 
 @case("a rootfs that is not there", leaves=True)

@@ -57,8 +57,6 @@ done
 like "version" "$("$WB_BIN" version)" '^server .* at http'
 
 # ---- sandboxes
-no "a network must be chosen" 125 wb create --name x
-like "and it says what to write" "$out" 'network.*none'
 no "a network that is none" 125 wb create --name x --network x
 like "is told which there are" "$out" 'has no network "x": write "network": "none" or "egress"\. \(network-unsupported\)$'
 no "a network that is to come" 125 wb create --name x --network allowlist

@@ -127,6 +127,10 @@ def post(path, body=None, **kw):
     return Req("POST", path, body, **kw)
 
 
+def put(path, body=None, **kw):
+    return Req("PUT", path, body, **kw)
+
+
 def delete(path, **kw):
     return Req("DELETE", path, **kw)
 

@@ -338,6 +338,26 @@ stored_move(const struct msg *m)
 }
 
 static void
+stored_network(const struct msg *m)
+{
+	const struct msg_sandbox_network	*q = &m->body.sandbox_network;
+	struct world_box			*b = by_id(q->id);
+
+	if (b == NULL) {
+		fault("stored", "the network of nobody");
+		return;
+	}
+	if (act_of(b->name) == ACT_SHORT_NETWORK) {
+		(void)chan_error(&w.stored, m->rid, CODE_DISK_FULL, "full");
+		return;
+	}
+	w.row[idx(b)].network = q->network;
+	(void)str_copy(b->network_why, q->reason, 128);
+	b->networks++;
+	(void)chan_ok(&w.stored, m->rid);
+}
+
+static void
 stored_put(const struct msg *m)
 {
 	struct row_session	 r;
@@ -498,6 +518,9 @@ stored_msg(const struct msg *m)
 		is.row = encoded(&wire_row_sandbox, &w.row[idx(b)]);
 		(void)chan_send(&w.stored, MSG_SANDBOX_IS, m->rid, &is, -1);
 		break;
+	case MSG_SANDBOX_NETWORK:
+		stored_network(m);
+		break;
 	case MSG_SESSION_PUT:
 		stored_put(m);
 		break;
@@ -519,16 +542,55 @@ stored_msg(const struct msg *m)
 
 /* ---- netd ---------------------------------------------------------------------------- */
 
+/* What is asked stands in the row before, but for what drifted. */
+static void
+netd_change(const struct msg *m, struct world_box *b)
+{
+	const struct msg_net_change	*q = &m->body.net_change;
+	struct msg_net_changed		 c = { .ruleset = "absent" };
+
+	if (w.row[idx(b)].network != q->network)
+		fault("netd", "a network of which there is no record");
+	if (act_of(b->name) == ACT_NOCHANGE) {
+		(void)chan_error(&w.netd, m->rid, CODE_INTERNAL, "cannot");
+		return;
+	}
+	b->amended += act_of(b->name) == ACT_DRIFTS;
+	b->network = (unsigned int)q->network;
+	(void)chan_send(&w.netd, MSG_NET_CHANGED, m->rid, &c, -1);
+}
+
+/* As the row has it, until it was changed or drifts. */
+static uint64_t
+netd_network(const struct world_box *b)
+{
+	if (b == NULL)
+		return NETWORK_NONE;
+	if (act_of(b->name) == ACT_DRIFTS && b->amended == 0)
+		return NETWORK_NONE;
+	return w.row[idx(b)].network;
+}
+
 static void
 netd_msg(const struct msg *m)
 {
-	const struct world_box		*b = by_id(m->body.net_status.id);
+	struct world_box		*b = by_id(m->body.net_status.id);
 	struct msg_net_status_is	 n = { .state = 1,
 	    .ruleset = "absent", .whole = 1,
 	    .uplink = b == NULL || act_of(b->name) != ACT_SHUT,
 	    .sealed = w.s->totals[0], .host = w.s->totals[1],
-	    .limited = w.s->totals[2], .protocol = w.s->totals[3] };
+	    .limited = w.s->totals[2], .protocol = w.s->totals[3],
+	    .network = netd_network(b),
+	    .connections = 7, .sent_bytes = 8, .sent_packets = 9,
+	    .received_bytes = UINT64_MAX, .received_packets = 11 };
 
+	if (m->row->type == MSG_NET_CHANGE) {
+		if (b == NULL)
+			fault("netd", "a network of nobody's");
+		else
+			netd_change(m, b);
+		return;
+	}
 	(void)chan_send(&w.netd, MSG_NET_STATUS_IS, m->rid, &n, -1);
 }
 

@@ -54,6 +54,9 @@
 	A(ROWS, "rows")			/* sessions that are no rows */ \
 	A(SILENT, "silent")		/* never ends a session */ \
 	A(SHUT, "shut")			/* netd says it has no way out */ \
+	A(NOCHANGE, "nochange")		/* netd cannot change its network */ \
+	A(DRIFTS, "drifts")		/* netd has it as another kind, once */ \
+	A(SHORT_NETWORK, "short-network") /* stored: disk full at it */ \
 	A(FADES, "fades")		/* output goes while it is read */ \
 	A(BIG, "big")			/* 3 MiB of output */ \
 	A(SEALED, "sealed")		/* privd holds it quarantined */ \
@@ -80,6 +83,9 @@ struct world_box {
 	char	 field[64];		/* of the quarantine */
 	unsigned state;			/* in stored */
 	char	 reason[128];
+	unsigned networks, amended;	/* rows; NET_CHANGE without one */
+	unsigned network;		/* netd's */
+	char	 network_why[128];	/* of the last row */
 	unsigned log_lines;		/* that came to launch.log */
 	unsigned started, finished;	/* session rows */
 	volatile unsigned asks, answers, refusals;	/* ACT_ASKS */

@@ -86,8 +86,9 @@ START_TEST(scopes)
 			    r->scope == SCOPE_ANY || bit == SCOPE_ADMIN ||
 			    bit == (unsigned int)r->scope);
 		ck_assert_int_ne(r->answer[0].status, 0);
-		ck_assert_int_eq(r->body->max > 0, r->method == HTTP_M_POST &&
-		    strcmp(r->name, "reconcile") != 0);
+		ck_assert_int_eq(r->body->max > 0, r->method == HTTP_M_PUT ||
+		    (r->method == HTTP_M_POST &&
+		    strcmp(r->name, "reconcile") != 0));
 		ck_assert_int_eq(*r->keyed, strcmp(r->name, "exec") == 0 ||
 		    strstr(r->name, "_create") != NULL);
 	}

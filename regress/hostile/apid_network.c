@@ -1,0 +1,211 @@
+/*
+ * apid_network.c: the network of a live box changed, as apid records it and
+ * has netd do it; and what becomes of what cannot be done.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apid_world.h"
+#include "xmalloc.h"
+
+#define PACE_US		10000		/* of asking; nothing relies on it */
+#define TRIES		3000
+
+static struct world	w;
+
+static int
+on(const char *method, const char *name, const char *rest, const char *body,
+    char **ret_body)
+{
+	char	path[256];
+
+	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s%s", name, rest);
+	return world_http(&w, method, path, body, ret_body);
+}
+
+static int
+to(const char *name, const char *network, char **ret_body)
+{
+	char	body[64];
+
+	(void)snprintf(body, sizeof(body), "{\"network\":\"%s\"}", network);
+	return on("PUT", name, "/network", body, ret_body);
+}
+
+#define ck_has(body, what) \
+	ck_assert_msg((body) != NULL && strstr((body), (what)) != NULL, \
+	    "no %s in %s", (what), (body))
+
+/* Until it is told of the box. */
+static void
+await(const char *name, const char *what)
+{
+	auto_free char	*body = NULL;
+	int		 i;
+
+	for (i = 0; i < TRIES; i++) {
+		free(body);
+		body = NULL;
+		if (on("GET", name, "", NULL, &body) == 200 &&
+		    strstr(body, what) != NULL)
+			return;
+		(void)usleep(PACE_US);
+	}
+	ck_abort_msg("%s: never %s: %s", name, what, body);
+}
+
+static void
+setup(void)
+{
+	static const char *const	egress[] = { "good-e", "nochange-e",
+					    "drifts-e", "good-s" };
+	static const char *const	none[] = { "good-n", "nochange-n",
+					    "short-network-n" };
+	size_t				i;
+
+	world_make(&w);
+	for (i = 0; i < sizeof(egress) / sizeof(egress[0]); i++) {
+		world_row(&w, egress[i], strcmp(egress[i], "good-s") == 0 ?
+		    BOX_STOPPED : BOX_READY, 2);
+		world_row_network(&w, NETWORK_EGRESS);
+	}
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		world_row(&w, none[i], BOX_READY, 2);
+	world_start(&w);
+	await("good-e", "\"state\":\"READY\"");
+}
+
+static void
+teardown(void)
+{
+	ck_assert_msg(w.s->faults == 0, "apid: %s", w.s->fault);
+	world_end(&w);
+}
+
+/* The fake netd faults where no row came before. */
+START_TEST(there_and_back)
+{
+	auto_free char	*body = NULL, *back = NULL;
+
+	ck_assert_int_eq(to("good-n", "egress", &body), 200);
+	ck_has(body, "\"network\":\"egress\"");
+	ck_assert_uint_eq(world_box(&w, "good-n")->network, NETWORK_EGRESS);
+	ck_assert_int_eq(to("good-n", "none", &back), 200);
+	ck_has(back, "\"network\":\"none\"");
+	ck_has(back, "\"traffic\":null");
+	ck_assert_uint_eq(world_box(&w, "good-n")->network, NETWORK_NONE);
+	ck_assert_uint_eq(world_box(&w, "good-n")->networks, 2);
+	ck_assert_str_eq(world_box(&w, "good-n")->network_why, "");
+}
+END_TEST
+
+/* What it is already is nothing new. */
+START_TEST(the_same)
+{
+	ck_assert_int_eq(to("good-e", "egress", NULL), 200);
+	ck_assert_uint_eq(world_box(&w, "good-e")->networks, 0);
+}
+END_TEST
+
+START_TEST(refused)
+{
+	auto_free char	*body = NULL, *state = NULL, *odd = NULL;
+
+	ck_assert_int_eq(to("good-e", "allowlist", &body), 422);
+	ck_has(body, "\"field\":\"network\"");
+	ck_has(body, "network-unsupported");
+	ck_assert_int_eq(on("PUT", "good-e", "/network", "{}", &odd), 400);
+	ck_has(odd, "\"field\":\"network\"");
+	ck_assert_int_eq(to("good-s", "none", &state), 409);
+	ck_has(state, "not-ready");
+	ck_assert_int_eq(to("nobody", "none", NULL), 404);
+	ck_assert_uint_eq(world_box(&w, "good-e")->networks, 0);
+}
+END_TEST
+
+/* One that cannot be opened goes back, on the record as well. */
+START_TEST(not_opened)
+{
+	auto_free char	*body = NULL;
+
+	ck_assert_int_eq(to("nochange-n", "egress", &body), 500);
+	ck_has(body, "cannot");
+	ck_assert_uint_eq(world_box(&w, "nochange-n")->networks, 2);
+	ck_assert_str_eq(world_box(&w, "nochange-n")->network_why, "cannot");
+	await("nochange-n", "\"network\":\"none\"");
+}
+END_TEST
+
+/* One that cannot be closed is never told as open again. */
+START_TEST(not_closed)
+{
+	ck_assert_int_eq(to("nochange-e", "none", NULL), 500);
+	ck_assert_uint_eq(world_box(&w, "nochange-e")->networks, 1);
+	await("nochange-e", "\"healthReason\":\"network\"");
+	await("nochange-e", "\"network\":\"none\"");
+}
+END_TEST
+
+/* Nothing is opened of which there is no record. */
+START_TEST(not_recorded)
+{
+	auto_free char	*body = NULL;
+
+	ck_assert_int_eq(to("short-network-n", "egress", &body), 507);
+	ck_has(body, "disk-full");
+	ck_assert_uint_eq(world_box(&w, "short-network-n")->network,
+	    NETWORK_NONE);
+	await("short-network-n", "\"network\":\"none\"");
+}
+END_TEST
+
+/* netd has another kind than the row: it is asked for this one, once. */
+START_TEST(drifted)
+{
+	int	i;
+
+	for (i = 0; i < TRIES && world_box(&w, "drifts-e")->amended == 0; i++)
+		(void)usleep(PACE_US);
+	await("drifts-e", "\"health\":\"HEALTHY\"");
+	ck_assert_uint_eq(world_box(&w, "drifts-e")->amended, 1);
+	ck_assert_uint_eq(world_box(&w, "drifts-e")->networks, 0);
+}
+END_TEST
+
+/* A counter may have more than JSON's numbers here. */
+START_TEST(counted)
+{
+	await("good-e", "\"traffic\":{\"connections\":7,\"sentBytes\":8,"
+	    "\"sentPackets\":9,\"receivedBytes\":9223372036854775807,"
+	    "\"receivedPackets\":11}");
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("apid_network");
+	TCase	*t = tcase_create("network");
+	SRunner	*sr;
+	int	 failed;
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 120);
+	tcase_add_test(t, there_and_back);
+	tcase_add_test(t, the_same);
+	tcase_add_test(t, refused);
+	tcase_add_test(t, not_opened);
+	tcase_add_test(t, not_closed);
+	tcase_add_test(t, not_recorded);
+	tcase_add_test(t, drifted);
+	tcase_add_test(t, counted);
+	suite_add_tcase(s, t);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed == 0 ? 0 : 1;
+}
