@@ -223,6 +223,7 @@ START_TEST(lost_and_found)
 	ck_assert_uint_eq(open_is(k), MSG_NET_OPENED);
 	/* an open one stays open, and is told as not whole until then */
 	say_down(k);
+	ck_assert(quiet(&w.uplinkd, 400));	/* so soon again: not at once */
 	up = asked(&again, 0, NULL);
 	ck_assert_uint_eq(status(ID1).state, 1);
 	ck_assert_uint_eq(status(ID1).uplink, 0);
