@@ -462,7 +462,7 @@ look_told(void *arg, const struct msg *m)
 	box_unref(b);
 	if (--disk.due != 0)
 		return;
-	if (m->row->type != MSG_ERROR)
+	if (m->row->type != MSG_ERROR && m->body.box_health_is.disk_keep != 0)
 		suspects_seen(m->body.box_health_is.disk_free);
 	if (!disk_short())
 		return;

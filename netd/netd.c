@@ -51,7 +51,8 @@
 #define FD_UPLINKD	6
 #define FD_LAST		15
 
-#define FD_SPARE	64	/* descriptors that belong to no box */
+#define FD_SPARE	64	/* descriptors that belong to no box nor to the
+				 * pool of `egress' */
 
 static const struct confine_limit	netd_limits[] = {
 	{ RLIMIT_CORE, 0 },		/* rulesets are no one's business */
@@ -220,12 +221,16 @@ peer_init(struct peer *p, int fd, unsigned int actor)
 		fatalx("event_new");
 }
 
-/* Boxes that the descriptor table has room for; it is grown if it may. */
+/*
+ * Boxes that the descriptor table has room for, and of the pool what is left
+ * then; it is grown if it may.
+ */
 static unsigned int
-room(const struct conf *conf)
+room(const struct conf *conf, unsigned int *ret_pool)
 {
 	struct rlimit	rl;
-	rlim_t		want = conf->max_boxes * NET_FDS + FD_SPARE;
+	rlim_t		boxes, want = (conf->max_boxes + conf->egress_pool) *
+			    NET_FDS + FD_SPARE;
 
 	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
 		fatal("getrlimit");
@@ -236,11 +241,13 @@ room(const struct conf *conf)
 	if (rl.rlim_cur < FD_SPARE + NET_FDS)
 		fatalx("descriptor limit of %ju is too low",
 		    (uintmax_t)rl.rlim_cur);
-	if (rl.rlim_cur < want)
+	want = (rl.rlim_cur - FD_SPARE) / NET_FDS;
+	boxes = want < conf->max_boxes ? want : conf->max_boxes;
+	if (boxes < conf->max_boxes)
 		log_warnx("descriptor limit of %ju bounds the boxes to %ju",
-		    (uintmax_t)rl.rlim_cur,
-		    (uintmax_t)(rl.rlim_cur - FD_SPARE) / NET_FDS);
-	return (unsigned int)((rl.rlim_cur - FD_SPARE) / NET_FDS);
+		    (uintmax_t)rl.rlim_cur, (uintmax_t)boxes);
+	*ret_pool = (unsigned int)(want - boxes);
+	return (unsigned int)boxes;
 }
 
 static void
@@ -259,7 +266,7 @@ main(void)
 	const struct conf	*conf;
 	struct nets_fds		 fds;
 	const int		 ignored[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE };
-	unsigned int		 i, n;
+	unsigned int		 i, n, pool;
 	int			 absent, landlock;
 
 	/* privd says when to stop; these may reach its whole group */
@@ -280,7 +287,7 @@ main(void)
 	if (!absent && hostaddr_open(&fds.news, &fds.ask) == -1)
 		fatal("open sockets for the host's addresses");
 	fds.maker = netns_start(conf, landlock);
-	n = room(conf);
+	n = room(conf, &pool);
 	if ((fds.watch = link_watch()) == -1)
 		fatal("watch network namespaces");
 	if ((fds.home = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
@@ -301,7 +308,7 @@ main(void)
 	uplinkd.chan.state = S_RUN;	/* it has no other */
 	nets_init(base, &fds, absent, n);
 	uplink_init(base, &uplinkd.chan);
-	pool_init(base, fds.maker, (unsigned int)conf->egress_pool);
+	pool_init(base, fds.maker, pool);
 	if (event_add(privd.in, NULL) == -1)
 		fatalx("event_add");
 	ready();

@@ -388,6 +388,7 @@ struct net {
 	enum net_uplink		 uplink;
 	uint32_t		 uplink_rid; /* UPLINK_ASKED */
 	int			 uplink_told; /* that there is none */
+	uint64_t		 lost_ms;	/* when it went last; 0: never */
 	struct wait		*adopter; /* owned: pool.c; or NULL */
 	int			 ctl;	/* owned; NS_NFT, or NS_ROUTE where
 					 * there is no netfilter */

@@ -348,9 +348,10 @@ made_adopted(struct netns_made *m, struct wait **w_arg)
 	}
 	if (n->kind == RULESET_EGRESS)
 		uplink_start(n, 1);
-	if (n->uplink == UPLINK_ASKED)
+	if (n->uplink == UPLINK_ASKED) {
+		fd_close(&w->netns);	/* the net has its own */
 		n->adopter = steal_ptr(w_arg);
-	else
+	} else
 		adopted(n, w);
 }
 

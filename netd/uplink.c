@@ -9,7 +9,8 @@
  *	UP	packets can go, if the ruleset lets them
  *
  *	NONE -> ASKED	when the net is made or adopted; for a box's net that
- *			lost it or could not get it, each second
+ *			lost it at once, or if it could not get it or loses it
+ *			again and again, each second
  *	ASKED -> UP	by UPLINK_STARTED, and after IPv6 was set up
  *	any -> NONE	by an error, by UPLINK_DOWN, by the end of the net
  *
@@ -31,6 +32,7 @@
 #include "xmalloc.h"
 
 #define RETRY_S		1	/* between attempts for a box's net */
+#define OFTEN_MS	10000	/* who loses it twice within waits as well */
 
 static struct chan	*uplinkd;	/* borrowed: netd.c */
 static struct event	*retry;		/* owned */
@@ -127,13 +129,20 @@ static void
 on_down(const struct msg *m)
 {
 	struct net	*n = net_at((unsigned int)m->body.uplink_down.k);
+	uint64_t	 was;
 
 	if (n == NULL || n->uplink != UPLINK_UP)
 		return;
 	log_warnx("network %u: its way out is gone", n->k);
 	n->uplink = UPLINK_NONE;
 	if (net_by_k(n->k) != NULL) {
-		uplink_start(n, 0);
+		was = n->lost_ms;
+		n->lost_ms = mono_ms();
+		/* a box that can end it shall not have it try without rest */
+		if (was != 0 && n->lost_ms - was < OFTEN_MS)
+			retry_later();
+		else
+			uplink_start(n, 0);
 		return;
 	}
 	net_drop(n);			/* of the pool */

@@ -255,7 +255,8 @@ signals(void)
 static void
 room(const struct conf *conf)
 {
-	rlim_t		want = conf->max_boxes * 2 + FD_SPARE;
+	rlim_t		want = (conf->max_boxes + conf->egress_pool) * 2 +
+			    FD_SPARE;
 	struct rlimit	rl;
 
 	if (want < conf->egress_connections)
@@ -264,7 +265,7 @@ room(const struct conf *conf)
 		fatal("getrlimit");
 	if (rl.rlim_max < want)
 		log_warnx("descriptor limit of %ju is less than the %ju that "
-		    "max-boxes and egress-connections need",
+		    "max-boxes, egress-pool and egress-connections need",
 		    (uintmax_t)rl.rlim_max, (uintmax_t)want);
 	rl.rlim_cur = rl.rlim_max = want < rl.rlim_max ? want : rl.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)

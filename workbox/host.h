@@ -48,7 +48,7 @@ int	config_path(char *dst, size_t size, const char *opt, const char *val);
 
 #define LISTEN_MAX	16
 /* Open files that a server of this configuration may need at most. */
-#define START_FILES(c)	(256 + 6 * (c)->max_boxes)
+#define START_FILES(c)	(256 + 6 * (c)->max_boxes + 4 * (c)->egress_pool)
 
 struct start {
 	const char	*addr[LISTEN_MAX];	/* borrowed; config_listen()'s */

@@ -223,6 +223,7 @@ START_TEST(lost_and_found)
 	ck_assert_uint_eq(open_is(k), MSG_NET_OPENED);
 	/* an open one stays open, and is told as not whole until then */
 	say_down(k);
+	ck_assert(quiet(&w.uplinkd, 400));	/* so soon again: not at once */
 	up = asked(&again, 0, NULL);
 	ck_assert_uint_eq(status(ID1).state, 1);
 	ck_assert_uint_eq(status(ID1).uplink, 0);
@@ -353,6 +354,27 @@ START_TEST(pool)
 }
 END_TEST
 
+/* A large pool beside few boxes has descriptors of its own. */
+START_TEST(large_pool)
+{
+	unsigned int	i, k, pooled;
+	uint32_t	up;
+
+	world_kill(&w);
+	w.conf.max_boxes = 1;
+	w.conf.egress_pool = 40;
+	world_start(&w);
+	k = egress(ID1, NULL);
+	ck_assert_uint_eq(open_is(k), MSG_NET_OPENED);
+	for (i = 0; i < 40; i++) {
+		up = asked(&pooled, 0, NULL);
+		say_started(pooled, up, 0);
+	}
+	ck_assert(quiet(&w.uplinkd, 400));
+	ck_assert_uint_eq(status(ID1).whole, 1);
+}
+END_TEST
+
 void
 uplink_tests(TCase *t)
 {
@@ -365,4 +387,5 @@ uplink_tests(TCase *t)
 	tcase_add_test(t, hostile_uplinkd);
 	tcase_add_test(t, adopted);
 	tcase_add_test(t, pool);
+	tcase_add_test(t, large_pool);
 }

@@ -17,8 +17,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/if_tun.h>
 #include <linux/nsfs.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -39,6 +41,7 @@
 #include "privd_calls.h"
 #include "room_calls.h"
 #include "stored_calls.h"
+#include "uplinkd_calls.h"
 #include "xmalloc.h"
 
 #define MKFILTER	WB_TOP_BUILDDIR "/common/mkfilter"
@@ -106,6 +109,10 @@ static const struct row	netd_maker_rows[] = {
 #include "calls.def"
 #include "../../netd/maker_calls.def"
 };
+static const struct row	uplinkd_rows[] = {
+#include "calls.def"
+#include "../../uplinkd/calls.def"
+};
 static const struct row	room_rows[] = {
 #include "calls.def"
 #include "../../workbox/calls.def"
@@ -128,6 +135,7 @@ static const struct table {
 	TABLE("stored", stored_calls, KILL, stored_rows),
 	TABLE("netd", netd_calls, KILL, netd_rows),
 	TABLE("netd_maker", netd_maker_calls, KILL, netd_maker_rows),
+	TABLE("uplinkd", uplinkd_calls, KILL, uplinkd_rows),
 	TABLE("room", room_calls, KILL, room_rows),
 };
 
@@ -496,6 +504,18 @@ static const struct try {
 	{ "netd_maker_calls", SYS_setns, ~0UL, CLONE_NEWNET, 0, EBADF },
 	{ "netd_maker_calls", SYS_setns, ~0UL, CLONE_NEWUSER, 0, KILLED },
 	{ "netd_maker_calls", SYS_setresuid, ~0UL, 0x10000, ~0UL, KILLED },
+	{ "uplinkd_calls", SYS_setns, ~0UL, CLONE_NEWUSER, 0, EBADF },
+	{ "uplinkd_calls", SYS_setns, ~0UL, CLONE_NEWNET, 0, EBADF },
+	{ "uplinkd_calls", SYS_setns, ~0UL, CLONE_NEWNS, 0, KILLED },
+	{ "uplinkd_calls", SYS_unshare, CLONE_NEWUSER, 0, 0, KILLED },
+	{ "uplinkd_calls", SYS_connect, ~0UL, 0, 0, EBADF },
+	{ "uplinkd_calls", SYS_listen, ~0UL, 0, 0, KILLED },
+	{ "uplinkd_calls", SYS_accept4, ~0UL, 0, 0, KILLED },
+	{ "uplinkd_calls", SYS_socket, AF_UNIX, SOCK_STREAM, 0, KILLED },
+	{ "uplinkd_calls", SYS_socket, AF_NETLINK, SOCK_RAW, 0, KILLED },
+	{ "uplinkd_calls", SYS_ptrace, ~0UL, NO_PID, 0, KILLED },
+	{ "uplinkd_calls", SYS_kill, NO_PID, SIGKILL, 0, ESRCH },
+	{ "uplinkd_calls", SYS_kill, NO_PID, SIGTERM, 0, KILLED },
 	{ "room_calls", SYS_openat, ~0UL, 0, 0, EFAULT },
 	{ "room_calls", SYS_fchown, ~0UL, 0, 0, EBADF },
 	{ "room_calls", SYS_unlinkat, ~0UL, 0, 0, KILLED },

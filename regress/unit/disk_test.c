@@ -24,6 +24,7 @@ static int		lazy;		/* who writes is not busy */
 static uint64_t		outside;	/* the same, of no box */
 static uint64_t		avail;
 static int		stubborn;	/* bits of boxes: neither way */
+static int		ended;		/* who is looked at last has */
 static char		record[64];	/* "A-" frozen, "A+" goes on */
 static unsigned int	hurried, attached, closed;	/* bits */
 
@@ -190,6 +191,9 @@ answer(void)
 			kernel[l.box] = l.freeze == FREEZE_ON;
 		m.row = &is;
 		see(l.box, &m.body.box_health_is);
+		if (ended && nlooks == 0)	/* privd tells nothing then */
+			memset(&m.body.box_health_is, 0,
+			    sizeof(m.body.box_health_is));
 		l.cb(l.arg, &m);
 	}
 }
@@ -245,7 +249,7 @@ setup(void)
 	}
 	outside = 0;
 	lazy = 0;
-	stubborn = 0;
+	stubborn = ended = 0;
 	hurried = attached = closed = 0;
 	memset(record, 0, sizeof(record));
 	disk_start();
@@ -502,6 +506,22 @@ START_TEST(framed)
 }
 END_TEST
 
+/* The answer about a box that ended just now says nothing of the disk. */
+START_TEST(ends)
+{
+	int	i;
+
+	avail = 500 * MIB;
+	disk.struck = now;		/* one look is a proof then */
+	for (i = 0; i < 10; i++) {
+		used[1] += 50000;
+		ended = i == 7;	/* C, which health.c has just seen */
+		second(0, 0, 0);
+	}
+	ck_assert_str_eq(record, "");
+}
+END_TEST
+
 /* Nobody's: busy boxes stand still for a moment, and no more. */
 START_TEST(somebody_else)
 {
@@ -543,6 +563,7 @@ main(void)
 	tcase_add_test(t, hides);
 	tcase_add_test(t, sly);
 	tcase_add_test(t, framed);
+	tcase_add_test(t, ends);
 	tcase_add_test(t, somebody_else);
 	suite_add_tcase(s, t);
 	sr = srunner_create(s);

@@ -248,6 +248,36 @@ START_TEST(end_leaves_nothing)
 }
 END_TEST
 
+/* Started, ended, started and ended, before the first end is done. */
+START_TEST(end_overtakes)
+{
+	struct msg_uplink_start	q = { .k = K };
+	struct msg_uplink_end	e = { .k = K };
+	struct msg		m;
+	uint32_t		rid[4];
+	int			i, netns = rig_netns(&r, K);
+	unsigned int		type;
+
+	for (i = 0; i < 4; i += 2) {
+		ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_START, &q,
+		    fcntl(netns, F_DUPFD_CLOEXEC, 0), &rid[i]), 0);
+		ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_END, &e, -1,
+		    &rid[i + 1]), 0);
+	}
+	for (i = 0; i < 4; i++) {
+		type = daemon_next(&r.netd, &m);
+		ck_assert(type == MSG_ERROR || type == MSG_OK);
+		ck_assert(m.rid != rid[1] || type == MSG_OK);
+		ck_assert((m.rid != rid[0] && m.rid != rid[2]) ||
+		    type == MSG_ERROR);
+	}
+	for (i = 0; rig_cgroup(K) && i < 200; i++)
+		(void)poll(NULL, 0, 10);
+	ck_assert(!rig_cgroup(K));
+	close(netns);
+}
+END_TEST
+
 /* Restart: one is kept, one is nobody's, one is not to be kept. */
 START_TEST(they_live_on)
 {
@@ -448,6 +478,7 @@ main(void)
 	tcase_add_test(t, uplinkd_is_fenced);
 	tcase_add_test(t, death_is_told);
 	tcase_add_test(t, end_leaves_nothing);
+	tcase_add_test(t, end_overtakes);
 	tcase_add_test(t, they_live_on);
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, not_a_netns);
