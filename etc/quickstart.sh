@@ -87,12 +87,12 @@ if [ -n "$keep" ]; then
 	say "  export PATH=$prefix/bin:\$PATH"
 	say "  export WORKBOX_SERVER=$WORKBOX_SERVER"
 	say "  export WORKBOX_TOKEN=$WORKBOX_TOKEN"
-	say "  workbox sandbox create --name demo --network none"
+	say "  workbox sandbox create --name demo"
 	say "To end it: workbox sandbox rm demo; kill $serve_pid"
 	exit 0
 fi
 
-step "$wb" sandbox create --name hello --network none
+step "$wb" sandbox create --name hello
 step "$wb" sandbox exec hello -- sh -c 'wb status; wb run -- echo "hello from $(hostname), uid $(id -u) here"'
 printf '\n$ %s\n' "workbox sandbox run hello --name count -- sh -c 'seq 100000'"
 json=$("$wb" sandbox run hello --name count -- sh -c 'seq 100000') || { cleanup; die "run failed"; }

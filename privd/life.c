@@ -239,8 +239,8 @@ net_refused(struct entry *e, unsigned int type, const struct msg_error *m)
 		break;
 	case MSG_NET_ADOPT:
 		e->net = NET_LOST;
-		/* nobody seals or follows what leads out: it is not used */
-		if (e->spec.network != NETWORK_NONE && !e->sealed)
+		/* nobody seals or follows it, wherever it leads by now */
+		if (!e->sealed)
 			life_seal(e, "network", 0);
 		set_adopted();
 		break;
