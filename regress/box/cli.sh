@@ -104,7 +104,7 @@ no "a directory that is none" 126 wb exec cli --cwd /etc/passwd -- true
 no "a user that is not there" 126 wb exec cli --user nobodyx -- true
 like "is named, too" "$out" '\(user-unknown\)$'
 is "and stands so in the list and on the record" "$(wb ps -a cli | awk '{ print $3 }' | tail -n 1) $("$WB_BIN" events export | grep '"reason":"user-unknown"' | grep -o '"exitCode":[0-9]*' | tail -n 1)" '126 "exitCode":126'
-is "wb: help of a command" "$(wb exec cli -- wb run --help | head -n 1 | cut -c 1-6) $(wb exec cli -- sh -c 'for c in $(wb help | sed -n "s/^wb \([a-z]*\).*/\1/p"); do wb "$c" --help >/tmp/h && [ "$(grep -c "^wb $c" /tmp/h)" = 1 ] && [ "$(wc -l </tmp/h)" -ge 2 ] && echo ok; done' | sort | uniq -c | tr -s ' ')" 'wb run  7 ok'
+is "wb: help of a command" "$(wb exec cli -- wb run --help | head -n 1 | cut -c 1-6) $(wb exec cli -- sh -c 'for c in $(wb help | sed -n "s/^wb \([a-z]*\).*/\1/p"); do wb "$c" --help >/tmp/h && [ "$(grep -c "^wb $c" /tmp/h)" = 1 ] && [ "$(wc -l </tmp/h)" -ge 2 ] && echo ok; done' | sort | uniq -c | tr -s ' ')" 'wb run  8 ok'
 is "  but not of what it runs" "$(wb exec cli -- wb run -- echo --help)" --help
 no "a word where there is none" 125 wb create foo
 is "  is told" "$out" 'workbox sandbox create: "foo": expected options alone; try --help'
