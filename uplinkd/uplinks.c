@@ -471,13 +471,13 @@ uplinkd_on_end(const struct msg *m)
 		uplinkd_sent(chan_ok(conf.netd, m->rid));
 		return;
 	}
+	start_failed(u, "it was ended while it was started");
+	fd_close(&u->netns);
 	if (u->end_rid != 0) {
 		uplinkd_sent(chan_error(conf.netd, m->rid, CODE_BUSY,
 		    "uplink %u is being ended", u->k));
 		return;
 	}
-	start_failed(u, "it was ended while it was started");
-	fd_close(&u->netns);
 	u->end_rid = m->rid;
 	up_end(u);
 	end_look(u);
