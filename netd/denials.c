@@ -52,8 +52,8 @@ struct denials {
 	struct entry	 entry[ENTRIES];
 	unsigned int	 n;
 	uint64_t	 began_ms;	/* the window */
-	uint64_t	 seen[DENIED_RULES];	/* in the counters */
-	uint64_t	 total[DENIED_RULES];	/* since there is a network */
+	uint64_t	 seen[RS_COUNTERS];	/* in the counters */
+	uint64_t	 total[RS_COUNTERS];	/* since there is a network */
 	uint64_t	 before[DENIED_RULES];	/* total, at the last end */
 	uint64_t	 told[DENIED_RULES];
 };
@@ -124,17 +124,17 @@ window_open(struct denials *dn)
 void
 denials_count(struct denials *dn)
 {
-	uint64_t	now[DENIED_RULES];
+	uint64_t	now[RS_COUNTERS];
 	int		i;
 
 	if (dn == NULL)
 		return;
-	if (ruleset_denied(dn->net->ctl, now) == -1) {
+	if (ruleset_counted(dn->net->ctl, now) == -1) {
 		log_debug("network %u: read counters: %s", dn->net->k,
 		    strerror(errno));
 		return;			/* in a later sum */
 	}
-	for (i = 0; i < DENIED_RULES; i++) {
+	for (i = 0; i < RS_COUNTERS; i++) {
 		dn->total[i] += now[i] < dn->seen[i] ? now[i] :
 		    now[i] - dn->seen[i];
 		dn->seen[i] = now[i];
@@ -236,9 +236,9 @@ denials_new(const struct net *n, int log)
 }
 
 void
-denials_total(struct denials *dn, uint64_t ret[DENIED_RULES])
+denials_total(struct denials *dn, uint64_t ret[RS_COUNTERS])
 {
-	memset(ret, 0, DENIED_RULES * sizeof(*ret));
+	memset(ret, 0, RS_COUNTERS * sizeof(*ret));
 	if (dn == NULL)
 		return;
 	denials_count(dn);

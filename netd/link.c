@@ -57,7 +57,7 @@ link_set(int fd, int up)
 	return nl_send(fd, &b, NULL);
 }
 
-struct links { int up, others; uint32_t tap; };
+struct links { int up, others; struct tap tap; };
 
 /* Whether an interface is the one that slirp4netns made. */
 static int
@@ -70,6 +70,29 @@ is_tap(const struct nlmsghdr *h)
 		    mnl_attr_validate(a, MNL_TYPE_NUL_STRING) != -1)
 			return strcmp(mnl_attr_get_str(a), EGRESS_TAP) == 0;
 	return 0;
+}
+
+/* Whoever is within sends what the tap transmits. */
+static void
+take_tap(const struct nlmsghdr *h, uint32_t index, struct tap *t)
+{
+	struct rtnl_link_stats64	 s = { .rx_packets = 0 };
+	const struct nlattr		*a;
+	size_t				 len;
+
+	mnl_attr_for_each(a, h, sizeof(struct ifinfomsg)) {
+		if (mnl_attr_get_type(a) != IFLA_STATS64)
+			continue;
+		/* as much as this kernel has of it; aligned to 4 alone */
+		len = mnl_attr_get_payload_len(a);
+		memcpy(&s, mnl_attr_get_payload(a),
+		    len < sizeof(s) ? len : sizeof(s));
+	}
+	t->index = index;
+	t->n[TAP_SENT_BYTES] = s.tx_bytes;
+	t->n[TAP_SENT_PACKETS] = s.tx_packets;
+	t->n[TAP_RECEIVED_BYTES] = s.rx_bytes;
+	t->n[TAP_RECEIVED_PACKETS] = s.rx_packets;
 }
 
 static int
@@ -86,7 +109,7 @@ links_one(const struct nlmsghdr *h, void *arg)
 	else
 		l->others++;
 	if (is_tap(h))
-		l->tap = (uint32_t)ifi->ifi_index;
+		take_tap(h, (uint32_t)ifi->ifi_index, &l->tap);
 	return 0;
 }
 
@@ -115,6 +138,17 @@ link_alone(int fd, int *ret_up)
 	return l.others == 0;
 }
 
+int
+link_tap(int fd, struct tap *ret)
+{
+	struct links	l;
+
+	if (links_read(fd, &l) == -1)
+		return -1;
+	*ret = l.tap;
+	return 0;
+}
+
 static void
 put_addr(struct nl_batch *b, uint32_t dev, int family, const void *addr,
     unsigned int bits)
@@ -136,14 +170,18 @@ put_addr(struct nl_batch *b, uint32_t dev, int family, const void *addr,
 	nl_took(b, h, 1);
 }
 
-/* IPv6 rejects by itself what is routed to lo, but for local routes. */
+/*
+ * IPv6 rejects by itself what is routed to lo, but for local routes.  There is
+ * one default route of a metric: this takes the place of the tap's.
+ */
 static void
-put_default(struct nl_batch *b, int family)
+put_default(struct nl_batch *b, int family, int del)
 {
 	struct nlmsghdr	*h;
 	struct rtmsg	*rt;
 
-	h = msg_start(b, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+	h = msg_start(b, del ? RTM_DELROUTE : RTM_NEWROUTE,
+	    del ? 0 : NLM_F_CREATE | NLM_F_REPLACE);
 	rt = mnl_nlmsg_put_extra_header(h, sizeof(*rt));
 	rt->rtm_family = (uint8_t)family;
 	rt->rtm_table = RT_TABLE_MAIN;
@@ -166,8 +204,15 @@ link_family(int fd, int family, const char *text)
 	}
 	nl_start(&b);
 	put_addr(&b, LO, family, addr, family == AF_INET ? 32 : 128);
-	put_default(&b, family);
+	put_default(&b, family, 0);
 	return nl_send(fd, &b, NULL);
+}
+
+/* A host may be without IPv6: or EACCES by sysctl. */
+static int
+is_lacking(int e)
+{
+	return e == EAFNOSUPPORT || e == EOPNOTSUPP || e == EACCES;
 }
 
 int
@@ -175,10 +220,25 @@ link_routes(int fd)
 {
 	if (link_family(fd, AF_INET, NONE_ADDR4) == -1)
 		return -1;
-	/* a host may be without IPv6: EAFNOSUPPORT, or EACCES by sysctl */
-	if (link_family(fd, AF_INET6, NONE_ADDR6) == -1 &&
-	    errno != EAFNOSUPPORT && errno != EOPNOTSUPP && errno != EACCES)
+	if (link_family(fd, AF_INET6, NONE_ADDR6) == -1 && !is_lacking(errno))
 		return -1;
+	return 0;
+}
+
+int
+link_unroute(int fd)
+{
+	const int	families[] = { AF_INET, AF_INET6 };
+	struct nl_batch	b;
+	size_t		f;
+
+	for (f = 0; f < sizeof(families) / sizeof(families[0]); f++) {
+		nl_start(&b);
+		put_default(&b, families[f], 1);
+		if (nl_send(fd, &b, NULL) == -1 && errno != ESRCH &&
+		    (families[f] == AF_INET || !is_lacking(errno)))
+			return -1;
+	}
 	return 0;
 }
 
@@ -193,13 +253,13 @@ link_uplink6(int fd)
 
 	if (links_read(fd, &l) == -1)
 		return -1;
-	if (l.tap == 0 || inet_pton(AF_INET6, EGRESS_ADDR6, addr) != 1 ||
+	if (l.tap.index == 0 || inet_pton(AF_INET6, EGRESS_ADDR6, addr) != 1 ||
 	    inet_pton(AF_INET6, EGRESS_GATEWAY6, gateway) != 1) {
 		errno = ENODEV;
 		return -1;
 	}
 	nl_start(&b);
-	put_addr(&b, l.tap, AF_INET6, addr, 64);
+	put_addr(&b, l.tap.index, AF_INET6, addr, 64);
 	h = msg_start(&b, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
 	rt = mnl_nlmsg_put_extra_header(h, sizeof(*rt));
 	rt->rtm_family = AF_INET6;
@@ -208,7 +268,7 @@ link_uplink6(int fd)
 	rt->rtm_scope = RT_SCOPE_UNIVERSE;
 	rt->rtm_type = RTN_UNICAST;
 	mnl_attr_put(h, RTA_GATEWAY, sizeof(gateway), gateway);
-	mnl_attr_put_u32(h, RTA_OIF, l.tap);
+	mnl_attr_put_u32(h, RTA_OIF, l.tap.index);
 	nl_took(&b, h, 1);
 	return nl_send(fd, &b, NULL);
 }

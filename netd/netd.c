@@ -10,6 +10,7 @@
  *	nets.c		the networks: their states, what the kernel has
  *	pool.c		prepared networks, questions to the maker
  *	uplink.c	ways out of `egress', questions to uplinkd
+ *	change.c	a box's network becomes another; diag.c: what ends then
  *	netns.c		the maker: namespaces, sockets in them, sysctls
  *	link.c		lo, addresses, routes; births and deaths
  *	denials.c	what networks deny; nflog.c: packets
@@ -128,6 +129,9 @@ dispatch(struct chan *c, struct msg *m)
 		return;
 	case MSG_NET_ADOPT:
 		netd_on_net_adopt(c, m);
+		return;
+	case MSG_NET_CHANGE:
+		netd_on_net_change(c, m);
 		return;
 	case MSG_NET_STATUS:
 		netd_on_net_status(c, m);

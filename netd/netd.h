@@ -116,8 +116,18 @@ int		 link_set(int fd, int up);
  * chain.  May be repeated.
  */
 int		 link_routes(int fd);
+/* Takes these routes away, if they are there; the addresses stay. */
+int		 link_unroute(int fd);
 /* IPv6 for the tap that slirp4netns made: an address at once, a route. */
 int		 link_uplink6(int fd);
+/* What has passed the tap that slirp4netns made. */
+enum tap_count { TAP_SENT_BYTES, TAP_SENT_PACKETS, TAP_RECEIVED_BYTES,
+	TAP_RECEIVED_PACKETS, TAP_COUNTS };
+struct tap {
+	uint32_t	 index;		/* 0: there is none */
+	uint64_t	 n[TAP_COUNTS];
+};
+int		 link_tap(int fd, struct tap *ret);
 /* 1: there is no interface but lo (*ret_up: its state); 0: there is. */
 int		 link_alone(int fd, int *ret_up);
 /* A socket that hears of the death of namespaces named by link_name(). */
@@ -220,6 +230,10 @@ int		 hostaddr_heard(const void *, size_t size);
 
 /* ---- ruleset.c ------------------------------------------------------- */
 
+/* Counters of `egress': one for each rule that denies, and this one. */
+#define RS_OPENED	DENIED_RULES	/* connections that may begin */
+#define RS_COUNTERS	(DENIED_RULES + 1)
+
 enum ruleset {
 	RULESET_SEALED,		/* drops everything */
 	RULESET_NONE,		/* network `none', open */
@@ -266,10 +280,10 @@ int		 ruleset_read(int fd, struct ruleset_seen *ret);
 /* 1: that is it, the elements included; 0: it is not, or is not known. */
 int		 ruleset_is(const struct ruleset_seen *, enum ruleset);
 /*
- * What the counters of `egress' have, by rule, both families together; 0 of
- * what is not there.  0, or -1 with errno, that of nl_dump(), or memory.
+ * What the counters of `egress' have, both families together; 0 of what is
+ * not there.  0, or -1 with errno, that of nl_dump(), or memory.
  */
-int		 ruleset_denied(int fd, uint64_t ret[DENIED_RULES]);
+int		 ruleset_counted(int fd, uint64_t ret[RS_COUNTERS]);
 /* The hash that belongs to it, without elements; static. */
 const char	*ruleset_hash(enum ruleset);
 
@@ -285,6 +299,9 @@ enum rs_set { RS_SEALED4, RS_HOST4, RS_SEALED6, RS_HOST6, RS_NSETS };
 extern const uint8_t	rs_families[RS_FAMILIES];
 const char	*rs_chain_name(enum rs_chain);		/* static */
 const char	*rs_set_name(enum rs_set);		/* static */
+const char	*rs_counter_name(unsigned int);		/* static */
+/* The counter of this name, or -1. */
+int		 rs_counter_find(const char *);
 
 /* Into a batch, into the text, or both: either may be NULL. */
 struct canon;
@@ -296,9 +313,9 @@ void		 rs_elements(struct nl_batch *, enum rs_set,
 		    const struct spans *, int add);
 void		 rs_elements_text(struct canon *, enum rs_set,
 		    const struct spans *);
-/* As ruleset_read() and ruleset_denied(). */
+/* As ruleset_read() and ruleset_counted(). */
 int		 ruleset_list(int fd, struct ruleset_seen *ret);
-int		 ruleset_counters(int fd, uint64_t ret[DENIED_RULES]);
+int		 ruleset_counters(int fd, uint64_t ret[RS_COUNTERS]);
 
 /* ---- canon.c --------------------------------------------------------- */
 
@@ -364,6 +381,7 @@ void		 netns_close(struct netns_made *);
 
 /* ---- nets.c: the networks ----------------------------------------------- */
 
+struct change;
 struct denials;
 struct event_base;
 struct wait;
@@ -378,13 +396,16 @@ struct net {
 	TAILQ_ENTRY(net)	 pool;	/* POOLED */
 	enum net_state		 state;
 	enum ruleset		 kind;	/* what it has when OPEN */
+	struct change		*change; /* owned, unless pool.c holds it;
+					 * NULL: it is not changing */
 	int			 unsealed; /* CUT, but the kernel refused */
 	int			 orphan; /* no adopter: gone once sealed */
 	int			 named;	/* the kernel will tell of its end */
 	unsigned int		 k;
 	char			 id[ULID_LEN + 1];
 	int			 netns;	/* owned */
-	int			 route;	/* owned; NS_ROUTE of `egress', or -1 */
+	int			 route;	/* owned; NS_ROUTE of `egress' and of
+					 * what becomes one, or -1 */
 	enum net_uplink		 uplink;
 	uint32_t		 uplink_rid; /* UPLINK_ASKED */
 	int			 uplink_told; /* that there is none */
@@ -393,6 +414,8 @@ struct net {
 	int			 ctl;	/* owned; NS_NFT, or NS_ROUTE where
 					 * there is no netfilter */
 	struct denials		*denials; /* owned; NULL: not `egress' */
+	struct tap		 tap;	/* as seen last */
+	uint64_t		 passed[TAP_COUNTS]; /* by those before it */
 };
 TAILQ_HEAD(net_pool, net);
 
@@ -438,6 +461,8 @@ void		 net_drop(struct net *);
  * or the step that failed (and was logged): it is to be dropped then.
  */
 const char	*net_prepare(struct net *, struct netns_made *);
+/* What the maker passed of a box that lived on is of this kind, if open. */
+enum ruleset	 net_found(const struct netns_made *, const char *id);
 /*
  * Takes what the maker passed of a box that lived on, makes it what it must
  * be where it is not, and makes it that box's: OPEN (open) or CUT.  NULL, or
@@ -452,6 +477,16 @@ const char	*net_adopt(struct net *, struct netns_made *, const char *id,
  * (and was logged): it is sealed and CUT then, whatever it was.
  */
 const char	*net_set(struct net *, enum ruleset);
+/*
+ * The ruleset of an OPEN net becomes that of this kind, which is its own then,
+ * and is read back.  NULL, or the step that failed (and was logged): it is
+ * what it was, or sealed and CUT.
+ */
+const char	*net_become(struct net *, enum ruleset kind);
+/* Seals a box's net, which is CUT then. */
+void		 net_seal(struct net *, const char *why);
+/* Reads it back.  NULL, or the step that failed. */
+const char	*net_verify(const struct net *, enum ruleset);
 /* Reads what the kernel has.  1: it is `which'; 0: it is not; -1: errno. */
 int		 net_whole(const struct net *, enum ruleset,
 		    char ret_hash[NET_HASHLEN + 1]);
@@ -467,6 +502,43 @@ void		 nets_update_egress(void);
 void		 nets_seal_egress(const char *why);
 unsigned int	 nets_check_egress(unsigned int *k, unsigned int left,
 		    unsigned int n);
+
+/* ---- change.c: a box's net becomes another -------------------------------- */
+
+/* TAKEN: on its way from HELD to another, within one call. */
+enum change_at { CHANGE_HELD, CHANGE_TAKEN, CHANGE_STARTS, CHANGE_ENDS };
+
+struct change {
+	STAILQ_ENTRY(change)	 next;	/* pool.c */
+	enum change_at		 at;
+	struct net		*net;	/* borrowed; NULL: it is answered */
+	struct chan		*chan;	/* borrowed: netd.c */
+	uint32_t		 rid;
+	enum ruleset		 to;
+	uint32_t		 end_rid; /* CHANGE_ENDS: uplink_end() */
+};
+
+/* Of a net that is OPEN, of another kind, and not changing; answers rid. */
+void		 change_start(struct net *, enum ruleset to, struct chan *,
+		    uint32_t rid);
+/* The maker has answered; takes the change. */
+void		 change_made(struct change *, struct netns_made *);
+/* Whether the uplink that a net waits for is one for its change. */
+int		 change_starts(const struct net *);
+/* It is up (why NULL), or is not. */
+void		 change_uplinked(struct net *, const char *why);
+/* Its uplink, in CHANGE_ENDS, has ended. */
+void		 change_ended(struct net *);
+/* A net is not OPEN any more: what it was changing to is void. */
+void		 change_lost(struct net *);
+
+/* ---- diag.c: connections that lead out ------------------------------------ */
+
+/*
+ * Ends them all, on a socket NS_DIAG.  What cannot be ended is logged: the
+ * ruleset, which is that of `none' by now, ends it.
+ */
+void		 diag_end(int fd);
 
 /* ---- nflog.c: packets that were denied ------------------------------- */
 
@@ -504,8 +576,8 @@ void		 denials_free(struct denials *);
 void		 denials_count(struct denials *);
 /* They went, and counters begin at 0. */
 void		 denials_anew(struct denials *);
-/* What was denied since the network has been opened, by rule. */
-void		 denials_total(struct denials *, uint64_t ret[DENIED_RULES]);
+/* What the counters had since the network is of this kind. */
+void		 denials_total(struct denials *, uint64_t ret[RS_COUNTERS]);
 
 /* ---- follow.c: the host's addresses into the networks ---------------- */
 
@@ -532,6 +604,8 @@ void		 pool_give(struct chan *, uint32_t rid, const char *id,
  */
 void		 pool_adopt(struct chan *, uint32_t rid, const char *id,
 		    enum ruleset kind, int open, int netns);
+/* change_made() follows, unless it is answered before it could be asked. */
+void		 pool_change(struct change *);
 /* Its uplink is up (why NULL), or is not; may drop it. */
 void		 pool_uplinked(struct net *, const char *why);
 /* Requests that are not answered yet. */
@@ -547,8 +621,8 @@ void		 uplink_init(struct event_base *, struct chan *);
  * before is as good.
  */
 void		 uplink_start(struct net *, int keep);
-/* Ends what it has or was asked for. */
-void		 uplink_end(struct net *);
+/* Ends what it has or was asked for; the request's number, or 0: nothing. */
+uint32_t	 uplink_end(struct net *);
 /* A message of uplinkd's. */
 void		 uplink_on(const struct msg *);
 
@@ -560,6 +634,7 @@ void		 netd_on_net_open(struct chan *, const struct msg *);
 void		 netd_on_net_cut(struct chan *, const struct msg *);
 void		 netd_on_net_free(struct chan *, const struct msg *);
 void		 netd_on_net_adopt(struct chan *, struct msg *);
+void		 netd_on_net_change(struct chan *, const struct msg *);
 void		 netd_on_net_status(struct chan *, const struct msg *);
 
 /* ---- netd.c ---------------------------------------------------------- */

@@ -21,7 +21,8 @@
  *	DYING -> (gone)		by the kernel's word that the netns is dead
  *
  * An adopted net has no number until the maker has found it, and enters as
- * OPEN or CUT.
+ * OPEN or CUT.  What kind it was made as is known, but it may have become
+ * another since (change.c); what kind it is of is read from the kernel.
  *
  * What could not be made what it must be is sealed, and is CUT.  When the
  * kernel refuses even that it is CUT and `unsealed', and tried again every
@@ -155,6 +156,8 @@ net_move(struct net *n, enum net_state to)
 		LIST_REMOVE(n, hash);
 		nets.boxes--;
 	}
+	if (to != OPEN)
+		change_lost(n);
 }
 
 void
@@ -175,7 +178,7 @@ net_gone(struct net *n)
 void
 net_drop(struct net *n)
 {
-	uplink_end(n);
+	(void)uplink_end(n);	/* its k is not free before the netns is */
 	net_move(n, DYING);
 	denials_free(n->denials);
 	n->denials = NULL;
@@ -234,7 +237,7 @@ net_whole(const struct net *n, enum ruleset which,
 	return 0;
 }
 
-static const char *
+const char *
 net_verify(const struct net *n, enum ruleset which)
 {
 	char	hash[NET_HASHLEN + 1];
@@ -338,6 +341,19 @@ net_set(struct net *n, enum ruleset which)
 	return step;
 }
 
+/* Made anew in any case: what one kind has the other has not. */
+const char *
+net_become(struct net *n, enum ruleset kind)
+{
+	const char	*step = net_change(n, kind, 1);
+
+	if (step == NULL)
+		n->kind = kind;
+	else
+		(void)net_set(n, n->kind);	/* or it is sealed */
+	return step;
+}
+
 /* ---- taking ---------------------------------------------------------- */
 
 /*
@@ -354,8 +370,8 @@ net_take(struct net *n, struct netns_made *m)
 	n->named = 1;
 	if (nets.absent)
 		return NULL;
-	if (m->sock[NS_LOG] != -1 && (n->denials = denials_new(n,
-	    steal_fd(&m->sock[NS_LOG]))) == NULL)
+	if (n->kind == RULESET_EGRESS && m->sock[NS_LOG] != -1 &&
+	    (n->denials = denials_new(n, steal_fd(&m->sock[NS_LOG]))) == NULL)
 		return net_fail("bind the log");
 	if (link_set(m->sock[NS_ROUTE], 1) == -1)
 		return net_fail("raise lo");
@@ -379,6 +395,40 @@ net_prepare(struct net *n, struct netns_made *m)
 	if ((step = net_take(n, m)) != NULL)
 		return step;
 	return net_verify(n, RULESET_SEALED);
+}
+
+static int
+has_tap(int route)
+{
+	struct tap	t;
+
+	return link_tap(route, &t) == 0 && t.index != 0;
+}
+
+/*
+ * The ruleset tells, whatever addresses are in it.  One that tells nothing,
+ * for it is sealed, or was meddled with, is of a net that leads out if it has
+ * something by which to; else it is the kind that holds less.
+ */
+enum ruleset
+net_found(const struct netns_made *m, const char *id)
+{
+	struct ruleset_seen	seen;
+	enum ruleset		kind;
+
+	if (nets.absent)
+		return RULESET_NONE;
+	if (ruleset_read(m->sock[NS_NFT], &seen) == -1)
+		log_warn("adopt network of %s: read ruleset", id);
+	else if (strcmp(seen.hash, ruleset_hash(RULESET_NONE)) == 0)
+		return RULESET_NONE;
+	else if (strcmp(seen.hash, ruleset_hash(RULESET_EGRESS)) == 0)
+		return RULESET_EGRESS;
+	kind = has_tap(m->sock[NS_ROUTE]) ? RULESET_EGRESS : RULESET_NONE;
+	log_warnx("adopt network of %s: its ruleset is of no kind: as it has "
+	    "%s tap it is taken for %s", id, kind == RULESET_EGRESS ? "a" :
+	    "no", kind == RULESET_EGRESS ? "egress" : "none");
+	return kind;
 }
 
 /*
@@ -430,7 +480,7 @@ net_adopt(struct net *n, struct netns_made *m, const char *id, int open)
 /* ---- the host's addresses -------------------------------------------- */
 
 /* privd and apid learn from NET_STATUS that it is cut, or not whole. */
-static void
+void
 net_seal(struct net *n, const char *why)
 {
 	log_warnx("network %u: sealed: %s", n->k, why);

@@ -1,6 +1,7 @@
 /*
  * pool.c: networks that are prepared before they are wanted, and the
- * questions to the maker.
+ * questions to the maker: for new ones, for those that are adopted, and for
+ * those that change (change.c).
  *
  * The maker answers in the order of the questions, of which only a few are
  * under way (the kernel counts and bounds descriptors on their way); `asked'
@@ -47,12 +48,15 @@ STAILQ_HEAD(waits, wait);
 /* A question that the maker has not answered yet. */
 struct asked {
 	STAILQ_ENTRY(asked)	 next;
-	struct wait		*adopt;	/* owned; NULL: a new net */
+	struct wait		*adopt;	/* owned, or NULL */
+	struct change		*change; /* owned; both NULL: a new net */
 };
 STAILQ_HEAD(questions, asked);
+STAILQ_HEAD(changes, change);
 
 static struct waits		 waiting[RULESET_N];	/* by kind */
 static struct waits		 adopting = STAILQ_HEAD_INITIALIZER(adopting);
+static struct changes		 changing = STAILQ_HEAD_INITIALIZER(changing);
 static struct questions		 asked = STAILQ_HEAD_INITIALIZER(asked);
 
 static struct {
@@ -101,24 +105,29 @@ wait_take(struct waits *q)
 	return w;
 }
 
+/* What a net of a kind needs, or (RULESET_SEALED) one of any kind. */
 static unsigned int
 sockets_wanted(enum ruleset kind)
 {
-	return 1U << NS_ROUTE | (nets.absent ? 0U : 1U << NS_NFT) |
-	    (kind == RULESET_EGRESS ? 1U << NS_LOG : 0U);
+	unsigned int	want = 1U << NS_ROUTE;
+
+	if (nets.absent)
+		return want;
+	want |= 1U << NS_NFT;
+	return kind == RULESET_NONE ? want : want | 1U << NS_LOG;
 }
 
-static void
-maker_ask(struct wait *adopt, unsigned int k, enum ruleset kind)
+/* Whose it is, is the caller's to say. */
+static struct asked *
+maker_ask(unsigned int k, unsigned int want, int netns)
 {
 	struct asked	*a = xcalloc(1, sizeof(*a));
 
-	if (netns_ask(pool.maker, k, sockets_wanted(kind),
-	    adopt != NULL ? adopt->netns : -1) == -1)
+	if (netns_ask(pool.maker, k, want, netns) == -1)
 		fatal("ask the maker");	/* NETNS_INFLIGHT leaves room */
-	a->adopt = adopt;
 	STAILQ_INSERT_TAIL(&asked, a, next);
 	pool.nasked++;
+	return a;
 }
 
 static int
@@ -128,7 +137,7 @@ make_one(enum ruleset kind)
 
 	if (n == NULL)
 		return -1;
-	maker_ask(NULL, n->k, n->kind);
+	(void)maker_ask(n->k, sockets_wanted(kind), -1);
 	return 0;
 }
 
@@ -167,15 +176,42 @@ pump_kind(enum ruleset kind)
 	}
 }
 
+/* The longest waiting that is not answered already, or NULL. */
+static struct change *
+next_change(void)
+{
+	struct change	*c;
+
+	while ((c = STAILQ_FIRST(&changing)) != NULL) {
+		STAILQ_REMOVE_HEAD(&changing, next);
+		if (c->net != NULL)
+			break;
+		free(c);
+	}
+	return c;
+}
+
+static void
+ask_change(struct change *c)
+{
+	maker_ask(0, c->to == RULESET_NONE ? 1U << NS_DIAG :
+	    1U << NS_ROUTE | 1U << NS_LOG, c->net->netns)->change = c;
+}
+
 /* Asks for all that is waited for, as far as questions may be under way. */
 static void
 pump(void)
 {
+	struct change	*c;
 	struct wait	*w;
 
 	while (pool.nasked < NETNS_INFLIGHT &&
 	    (w = wait_take(&adopting)) != NULL)
-		maker_ask(w, 0, w->kind);
+		maker_ask(0, sockets_wanted(RULESET_SEALED), w->netns)->adopt =
+		    w;
+	/* one for each box at most, so creates have their turn */
+	while (pool.nasked < NETNS_INFLIGHT && (c = next_change()) != NULL)
+		ask_change(c);
 	pump_kind(RULESET_NONE);
 	pump_kind(RULESET_EGRESS);
 }
@@ -318,6 +354,14 @@ adopted(const struct net *n, const struct wait *w)
 	    -1));
 }
 
+/* Its pool is worth filling from now on. */
+static void
+egress_used(enum ruleset kind)
+{
+	if (kind == RULESET_EGRESS)
+		pool.most[kind] = pool.egress;
+}
+
 /* Takes w, or leaves it to the net until its uplink is there. */
 static void
 made_adopted(struct netns_made *m, struct wait **w_arg)
@@ -340,12 +384,13 @@ made_adopted(struct netns_made *m, struct wait **w_arg)
 		    "network %u is in use", m->k));
 		return;
 	}
-	n = net_new(m->k, w->kind);
+	n = net_new(m->k, w->open ? net_found(m, w->id) : w->kind);
 	if ((step = net_adopt(n, m, w->id, w->open)) != NULL) {
 		netd_sent(w->chan, chan_error(w->chan, w->rid,
 		    CODE_INTERNAL, "network namespace: %s", step));
 		return;
 	}
+	egress_used(n->kind);
 	if (n->kind == RULESET_EGRESS)
 		uplink_start(n, 1);
 	if (n->uplink == UPLINK_ASKED) {
@@ -365,7 +410,9 @@ pool_uplinked(struct net *n, const char *why)
 		pool.nadopting--;
 		adopted(n, w);
 		wait_free(w);
-	} else if (n->state == MAKING)
+	} else if (change_starts(n))
+		change_uplinked(n, why);
+	else if (n->state == MAKING)
 		made(n, why);
 	else if (why == NULL)
 		log_info("network %u: has a way out again", n->k);
@@ -387,10 +434,12 @@ on_maker(evutil_socket_t fd, short what, void *arg)
 			fatalx("the maker answers what nobody asked");
 		STAILQ_REMOVE_HEAD(&asked, next);
 		pool.nasked--;
-		if (a->adopt == NULL)
-			made_new(&m);
-		else
+		if (a->change != NULL)
+			change_made(a->change, &m);
+		else if (a->adopt != NULL)
 			made_adopted(&m, &a->adopt);
+		else
+			made_new(&m);
 		if (a->adopt != NULL) {
 			pool.nadopting--;
 			wait_free(a->adopt);
@@ -405,14 +454,6 @@ on_maker(evutil_socket_t fd, short what, void *arg)
 }
 
 /* ---- requests that may have to wait ---------------------------------- */
-
-/* Its pool is worth filling from now on. */
-static void
-egress_used(enum ruleset kind)
-{
-	if (kind == RULESET_EGRESS)
-		pool.most[kind] = pool.egress;
-}
 
 void
 pool_give(struct chan *c, uint32_t rid, const char *id, enum ruleset kind)
@@ -438,11 +479,17 @@ pool_adopt(struct chan *c, uint32_t rid, const char *id, enum ruleset kind,
 {
 	struct wait	*w = wait_new(c, rid, id, kind);
 
-	egress_used(kind);
 	w->open = open;
 	w->netns = netns;
 	STAILQ_INSERT_TAIL(&adopting, w, next);
 	pool.nadopting++;
+	pump();
+}
+
+void
+pool_change(struct change *c)
+{
+	STAILQ_INSERT_TAIL(&changing, c, next);
 	pump();
 }
 
@@ -494,5 +541,5 @@ pool_stop(void)
 
 	/* those of `none' end with us */
 	TAILQ_FOREACH(n, &nets.pool[RULESET_EGRESS], pool)
-		uplink_end(n);
+		(void)uplink_end(n);	/* uplinkd sees to it */
 }

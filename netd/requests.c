@@ -2,8 +2,10 @@
  * requests.c: what privd and apid ask of netd.
  *
  * Safe if the asker is hostile: privd is trusted with every network; apid
- * may only ask how one is.  The numbers and ids of a message name what nets.c
- * holds, or nothing.
+ * may ask how a box's is, and have an open one become another kind: it says
+ * which one a box is made with anyway, and opens nothing that privd has not
+ * opened.  The numbers and ids of a message name what nets.c holds, or
+ * nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -128,11 +130,93 @@ netd_on_net_adopt(struct chan *c, struct msg *m)
 		    steal_fd(&m->fd));
 }
 
+/* 1: its net may become another now; 0: it was answered. */
+static int
+may_change(struct chan *c, const struct msg *m, const struct net *n)
+{
+	if (n == NULL)
+		netd_sent(c, chan_error(c, m->rid, CODE_NOT_FOUND,
+		    "the box has no network"));
+	else if (n->state != OPEN)
+		netd_sent(c, chan_error(c, m->rid, CODE_BAD_TRANSITION,
+		    "network %u is not open", n->k));
+	else if (n->change != NULL || n->adopter != NULL)
+		netd_sent(c, chan_error(c, m->rid, CODE_BUSY,
+		    "network %u is being %s", n->k, n->change != NULL ?
+		    "changed" : "adopted"));
+	else
+		return 1;
+	return 0;
+}
+
+void
+netd_on_net_change(struct chan *c, const struct msg *m)
+{
+	const struct msg_net_change	*b = &m->body.net_change;
+	enum ruleset			 to = kind_of(c, m, b->network);
+	struct msg_net_changed		 d = { .wire_end = 0 };
+	struct net			*n = net_find(b->id);
+	const char			*step;
+
+	if (to == RULESET_SEALED || !may_change(c, m, n))
+		return;
+	if (n->kind != to) {
+		change_start(n, to, c, m->rid);
+		return;
+	}
+	if ((step = net_verify(n, to)) != NULL) {
+		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
+		    "network %u: %s", n->k, step));
+		return;
+	}
+	(void)str_copy(d.ruleset, ruleset_hash(to), sizeof(d.ruleset));
+	netd_sent(c, chan_send(c, MSG_NET_CHANGED, m->rid, &d, -1));
+}
+
+/*
+ * What has passed all its taps; what one counted between the last look at it
+ * and its end is in no sum.
+ */
+static void
+count_passed(struct net *n, uint64_t ret[TAP_COUNTS])
+{
+	struct tap	now = n->tap;
+	int		i;
+
+	if (link_tap(n->route, &now) == -1)
+		log_warn("network %u: read counters of its tap", n->k);
+	for (i = 0; i < TAP_COUNTS; i++) {
+		if (now.index != n->tap.index)
+			n->passed[i] += n->tap.n[i];
+		ret[i] = n->passed[i] + now.n[i];
+	}
+	n->tap = now;
+}
+
+static void
+put_counts(struct net *n, struct msg_net_status_is *s)
+{
+	uint64_t	counted[RS_COUNTERS], passed[TAP_COUNTS];
+
+	denials_total(n->denials, counted);
+	s->sealed = counted[DENIED_SEALED];
+	s->host = counted[DENIED_HOST];
+	s->limited = counted[DENIED_LIMITED];
+	s->protocol = counted[DENIED_PROTOCOL];
+	s->connections = counted[RS_OPENED];
+	if (n->kind != RULESET_EGRESS)
+		return;
+	count_passed(n, passed);
+	s->sent_bytes = passed[TAP_SENT_BYTES];
+	s->sent_packets = passed[TAP_SENT_PACKETS];
+	s->received_bytes = passed[TAP_RECEIVED_BYTES];
+	s->received_packets = passed[TAP_RECEIVED_PACKETS];
+}
+
 void
 netd_on_net_status(struct chan *c, const struct msg *m)
 {
 	struct msg_net_status_is	 s = { 0 };
-	uint64_t			 denied[DENIED_RULES];
 	struct net			*n;
 	int				 r;
 
@@ -152,10 +236,8 @@ netd_on_net_status(struct chan *c, const struct msg *m)
 	s.state = n->state == OPEN ? 1 : n->state == CUT ? 2 : 0;
 	s.whole = r == 1;
 	s.uplink = (uint64_t)net_uplinked(n);
-	denials_total(n->denials, denied);
-	s.sealed = denied[DENIED_SEALED];
-	s.host = denied[DENIED_HOST];
-	s.limited = denied[DENIED_LIMITED];
-	s.protocol = denied[DENIED_PROTOCOL];
+	s.network = n->kind == RULESET_EGRESS ? NETWORK_EGRESS :
+	    NETWORK_NONE;
+	put_counts(n, &s);
 	netd_sent(c, chan_send(c, MSG_NET_STATUS_IS, m->rid, &s, -1));
 }

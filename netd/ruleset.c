@@ -252,9 +252,9 @@ compile_change(struct nl_batch *b, enum ruleset which)
 static int
 compile(enum ruleset which)
 {
-	if (which == RULESET_EGRESS)
-		return 0;		/* with the host's addresses */
 	compile_text(which);
+	if (which == RULESET_EGRESS)	/* but its hash: none is in it */
+		return 0;		/* with the host's addresses */
 	nl_start(&rs.make[which]);
 	if (compile_make(&rs.make[which], which) == -1)
 		return -1;
@@ -385,11 +385,11 @@ ruleset_read(int fd, struct ruleset_seen *ret)
 }
 
 int
-ruleset_denied(int fd, uint64_t ret[DENIED_RULES])
+ruleset_counted(int fd, uint64_t ret[RS_COUNTERS])
 {
 	if (!rs.absent)
 		return ruleset_counters(fd, ret);
-	memset(ret, 0, DENIED_RULES * sizeof(*ret));
+	memset(ret, 0, RS_COUNTERS * sizeof(*ret));
 	return 0;
 }
 

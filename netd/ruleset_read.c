@@ -207,18 +207,18 @@ read_counter(const struct nlmsghdr *h, void *arg)
 	r = nftnl_obj_nlmsg_parse(h, o);
 	name = r < 0 ? NULL : nftnl_obj_get_str(o, NFTNL_OBJ_NAME);
 	if (name != NULL && nftnl_obj_get_u32(o, NFTNL_OBJ_TYPE) ==
-	    NFT_OBJECT_COUNTER && (i = denied_find(name, strlen(name))) != -1)
+	    NFT_OBJECT_COUNTER && (i = rs_counter_find(name)) != -1)
 		sum[i] += nftnl_obj_get_u64(o, NFTNL_OBJ_CTR_PKTS);
 	nftnl_obj_free(o);
 	return r < 0 ? -1 : 0;
 }
 
 int
-ruleset_counters(int fd, uint64_t ret[DENIED_RULES])
+ruleset_counters(int fd, uint64_t ret[RS_COUNTERS])
 {
 	char		 buf[MNL_NLMSG_HDRLEN + sizeof(struct nfgenmsg)]
 			    __attribute__((aligned(8)));
-	uint64_t	 sum[DENIED_RULES] = { 0 };
+	uint64_t	 sum[RS_COUNTERS] = { 0 };
 
 	/* not reset: whoever asks wants all of it */
 	if (nl_dump(fd, nftnl_nlmsg_build_hdr(buf, NFT_MSG_GETOBJ,

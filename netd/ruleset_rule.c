@@ -55,8 +55,11 @@ enum kind {
 
 struct match { enum kind kind; const char *text; uint32_t n; };
 
-/* TELL: count it under the chain's name, log some of it, and go on. */
-enum act { ACCEPT, DROP, RESET, REJECT, TELL, GOTO };
+/*
+ * COUNT: as what began, and go on.  TELL: count it under the chain's name,
+ * log some of it, and go on.
+ */
+enum act { ACCEPT, DROP, RESET, REJECT, COUNT, TELL, GOTO };
 
 struct spec {
 	uint8_t		 family;
@@ -137,6 +140,7 @@ static const struct spec egress[] = {
 	{ BOTH, RS_OUT, { ALL }, GOTO, RS_PASS },
 	{ BOTH, RS_PASS, { TCP, SYN, { M_OVER, NULL, 0 } }, GOTO,
 	    RS_LIMITED },
+	{ BOTH, RS_PASS, { TCP, SYN }, COUNT, 0 },
 	{ BOTH, RS_PASS, { TCP }, ACCEPT, 0 },
 	{ BOTH, RS_PASS, { UDP }, ACCEPT, 0 },
 	{ V4, RS_PASS, { L4(IPPROTO_ICMP) }, ACCEPT, 0 },
@@ -373,6 +377,9 @@ rule_act(struct nftnl_rule *r, uint8_t family, const struct spec *s)
 		    NFT_REJECT_ICMP_UNREACH);
 		nftnl_expr_set_u8(e, NFTNL_EXPR_REJECT_CODE,
 		    family == V4 ? ICMP_PKT_FILTERED : ICMPV6_ADM_PROHIBITED);
+		return;
+	case COUNT:
+		expr_counter(r, rs_counter_name(RS_OPENED));
 		return;
 	case TELL:
 		expr_counter(r, rs_chain_name(s->chain));

@@ -115,6 +115,19 @@ counter_put(struct nl_batch *b, struct canon *c, uint8_t family,
 	nftnl_obj_free(o);
 }
 
+const char *
+rs_counter_name(unsigned int which)
+{
+	return which == RS_OPENED ? "opened" : denied_name(which);
+}
+
+int
+rs_counter_find(const char *name)
+{
+	return strcmp(name, rs_counter_name(RS_OPENED)) == 0 ? RS_OPENED :
+	    denied_find(name, strlen(name));
+}
+
 void
 rs_counters(struct nl_batch *b, struct canon *c)
 {
@@ -122,8 +135,9 @@ rs_counters(struct nl_batch *b, struct canon *c)
 	size_t		f;
 
 	for (f = 0; f < RS_FAMILIES; f++)
-		for (i = 0; i < DENIED_RULES; i++)
-			counter_put(b, c, rs_families[f], denied_name(i));
+		for (i = 0; i < RS_COUNTERS; i++)
+			counter_put(b, c, rs_families[f],
+			    rs_counter_name(i));
 }
 
 /* ---- elements -------------------------------------------------------- */

@@ -8,11 +8,13 @@
  *	ASKED	uplinkd was asked for one
  *	UP	packets can go, if the ruleset lets them
  *
- *	NONE -> ASKED	when the net is made or adopted; for a box's net that
- *			lost it at once, or if it could not get it or loses it
- *			again and again, each second
+ *	NONE -> ASKED	when the net is made or adopted, or becomes one of
+ *			that kind; for a box's net that lost it at once, or if
+ *			it could not get it or loses it again and again, each
+ *			second
  *	ASKED -> UP	by UPLINK_STARTED, and after IPv6 was set up
- *	any -> NONE	by an error, by UPLINK_DOWN, by the end of the net
+ *	any -> NONE	by an error, by UPLINK_DOWN, by the end of the net, or
+ *			of its being of that kind
  *
  * slirp4netns gives its tap an IPv4 address and the route; the IPv6 address
  * is given here, for its own (SLAAC) takes seconds.  A tap ends with its
@@ -63,22 +65,24 @@ uplink_start(struct net *n, int keep)
 	    &n->uplink_rid));
 }
 
-void
+uint32_t
 uplink_end(struct net *n)
 {
 	struct msg_uplink_end	m = { .k = n->k };
+	uint32_t		rid;
 
 	if (n->uplink == UPLINK_NONE)
-		return;
+		return 0;
 	n->uplink = UPLINK_NONE;
-	netd_sent(uplinkd, chan_ask(uplinkd, MSG_UPLINK_END, &m, -1, NULL));
+	netd_sent(uplinkd, chan_ask(uplinkd, MSG_UPLINK_END, &m, -1, &rid));
+	return rid;
 }
 
 /* Whoever waits for it is told; a box's net gets another. */
 static void
 up_failed(struct net *n, const char *why)
 {
-	uplink_end(n);
+	(void)uplink_end(n);
 	pool_uplinked(n, why);		/* which may free it */
 	retry_later();
 }
@@ -103,6 +107,19 @@ on_started(const struct msg *m)
 	pool_uplinked(n, NULL);
 }
 
+/* Or it does not end: what its net is now it is without that. */
+static void
+on_ended(uint32_t rid)
+{
+	struct net	*n;
+	unsigned int	 k;
+
+	for (k = 1; k <= NET_KMAX; k++)
+		if ((n = net_at(k)) != NULL && n->change != NULL &&
+		    n->change->at == CHANGE_ENDS && n->change->end_rid == rid)
+			change_ended(n);
+}
+
 /* Which one an error speaks of is known by its number alone. */
 static void
 on_error(const struct msg *m)
@@ -123,6 +140,7 @@ on_error(const struct msg *m)
 		up_failed(n, m->body.error.detail);
 		return;
 	}
+	on_ended(m->rid);
 }
 
 static void
@@ -167,7 +185,8 @@ uplink_on(const struct msg *m)
 		on_error(m);
 		return;
 	case MSG_OK:
-		return;			/* an end: it does not matter when */
+		on_ended(m->rid);
+		return;
 	}
 	fatalx("%s is of no use here", m->row->name);
 }

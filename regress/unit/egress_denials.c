@@ -327,7 +327,7 @@ START_TEST(flooded)
 {
 	struct net		*other;
 	const struct told	*t;
-	uint64_t		 total[DENIED_RULES];
+	uint64_t		 total[RS_COUNTERS];
 	pid_t			 pid;
 	long			 t0, us, rss;
 	int			 p[2], nft, netns = lab_lonely(&nft);
@@ -405,7 +405,7 @@ START_TEST(kernel_bound)
 {
 	int		log, n = 20000;
 	unsigned int	logged = 0;
-	uint64_t	denied[DENIED_RULES];
+	uint64_t	denied[RS_COUNTERS];
 	long		us;
 
 	egress_on();
@@ -418,7 +418,7 @@ START_TEST(kernel_bound)
 	ck_assert_uint_ge(logged, EGRESS_TELL_BURST);
 	ck_assert_uint_le(logged, (unsigned int)(EGRESS_TELL_BURST + 1 +
 	    us * EGRESS_TELL_RATE / 1000000));
-	ck_assert_int_eq(ruleset_denied(lab.nft, denied), 0);
+	ck_assert_int_eq(ruleset_counted(lab.nft, denied), 0);
 	ck_assert_uint_eq(denied[DENIED_SEALED], 20000);
 	close(log);
 }
@@ -448,7 +448,7 @@ many_open(void *arg)
 
 START_TEST(over_the_rate)
 {
-	uint64_t	total[DENIED_RULES];
+	uint64_t	total[RS_COUNTERS];
 
 	denials_live();
 	ck_assert_int_eq(lab_in(&lab, LAB_BOX, many_open, NULL), 0);
@@ -491,7 +491,7 @@ END_TEST
 /* Tables that go take no count with them, and none is told again. */
 START_TEST(tables_go)
 {
-	uint64_t	total[DENIED_RULES];
+	uint64_t	total[RS_COUNTERS];
 	int		n = 100;
 
 	denials_live();
@@ -516,7 +516,7 @@ END_TEST
 /* A netd that starts again counts on, and tells nothing that was told. */
 START_TEST(adopted)
 {
-	uint64_t	total[DENIED_RULES];
+	uint64_t	total[RS_COUNTERS];
 	int		n = 30;
 
 	denials_live();

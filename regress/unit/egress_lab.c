@@ -318,6 +318,13 @@ static const char *const	strangers[] = {
 	"::ffff:0:10.1.2.3/128",
 };
 
+void
+lab_routes(const struct lab *l)
+{
+	route(l, LAB_BOX, "0.0.0.0/0", "198.19.255.2", "tap0");
+	route(l, LAB_BOX, "::/0", "fd00::2", "tap0");
+}
+
 static void
 wire(struct lab *l)
 {
@@ -338,8 +345,7 @@ wire(struct lab *l)
 	lab_addr(l, LAB_HOST, "net0", "2001:db8:1::2/64", 0);
 	for (i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
 		lab_addr(l, LAB_INET, "net1", strangers[i], 0);
-	route(l, LAB_BOX, "0.0.0.0/0", "198.19.255.2", "tap0");
-	route(l, LAB_BOX, "::/0", "fd00::2", "tap0");
+	lab_routes(l);
 	route(l, LAB_HOST, "0.0.0.0/0", "203.0.113.10", "net0");
 	route(l, LAB_HOST, "::/0", "2001:db8:1::10", "net0");
 	route(l, LAB_INET, "198.19.255.0/24", "203.0.113.2", "net1");
@@ -369,15 +375,21 @@ lab_lonely(int *ret_nft)
 }
 
 int
-lab_log(int netns)
+lab_netlink(int netns, int protocol)
 {
 	int	fd, home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 
 	ck_assert_int_eq(setns(netns, CLONE_NEWNET), 0);
-	fd = netlink(NETLINK_NETFILTER);
+	fd = netlink(protocol);
 	ck_assert_int_eq(setns(home, CLONE_NEWNET), 0);
 	close(home);
 	return fd;
+}
+
+int
+lab_log(int netns)
+{
+	return lab_netlink(netns, NETLINK_NETFILTER);
 }
 
 /* ---- servers --------------------------------------------------------- */

@@ -38,8 +38,11 @@ void	 lab_enter(const struct lab *, enum lab_place);
 int	 lab_netns(int *ret_nft);
 /* The same with routes to everywhere, where nobody answers. */
 int	 lab_lonely(int *ret_nft);
-/* A socket of NETLINK_NETFILTER made in there. */
+/* A socket made in there: of this protocol, of NETLINK_NETFILTER. */
+int	 lab_netlink(int netns, int protocol);
 int	 lab_log(int netns);
+/* The box's default routes, as slirp4netns makes them; none may be there. */
+void	 lab_routes(const struct lab *);
 
 /* ADDRESS/BITS on an interface of a place; del: away with it. */
 void	 lab_addr(const struct lab *, enum lab_place, const char *dev,

@@ -61,7 +61,8 @@ int	 all_dropped(void *);
 int	 breaks(struct net *);
 void	 mends(struct net *, int);
 
-/* egress_denials.c, egress_follow.c, egress_slow.c */
+/* egress_change.c, egress_denials.c, egress_follow.c, egress_slow.c */
+TCase	*change_tests(void);
 TCase	*denial_tests(void);
 TCase	*follow_tests(void);
 TCase	*slow_tests(void);

@@ -28,13 +28,6 @@
 
 #define SOON_US	50000			/* a refusal */
 
-/* nets.c ends what netd has from uplinkd; a veth stands in for it here. */
-void
-uplink_end(struct net *n)
-{
-	(void)n;
-}
-
 struct counts { const char *name; uint64_t packets; };
 
 static int
@@ -579,6 +572,7 @@ main(void)
 	tcase_add_test(t, to_and_fro);
 	tcase_add_test(t, hosts_unknown);
 	suite_add_tcase(s, t);
+	suite_add_tcase(s, change_tests());
 	suite_add_tcase(s, denial_tests());
 	suite_add_tcase(s, follow_tests());
 	suite_add_tcase(s, slow_tests());
