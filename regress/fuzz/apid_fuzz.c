@@ -195,7 +195,7 @@ store_answer(const struct msg *m)
 	no_store = starts ? 0 : no_store;
 }
 
-/* ---- what the runner heard ------------------------------------------------- */
+/* ---- what the runner heard ---------------------------------------- */
 
 /* A request that it has not answered yet. */
 struct heard {
@@ -692,6 +692,16 @@ step_get(unsigned int arg)
 	session_get(&box, ref, got, NULL);
 }
 
+/* The box has died; or nobody ever saw it live. */
+static void
+step_ended(unsigned int arg)
+{
+	if (arg & 1)
+		sessions_forsaken(&box);
+	else
+		box_ended(&box);
+}
+
 /* ---- the runner ------------------------------------------------------------------------ */
 
 /* Puts the sessions' ids where their names stand. */
@@ -743,6 +753,7 @@ static void	(*const steps[APID_NSTEPS])(unsigned int) = {
 	[APID_PING] = step_ping,
 	[APID_OLD] = step_old,
 	[APID_GET] = step_get,
+	[APID_ENDED] = step_ended,
 };
 
 static void
@@ -756,6 +767,9 @@ all_over(void)
 	pump();
 	sessions_lost(&box);
 	pump();
+	for (cl = client; cl < client + SESSIONS; cl++)
+		while (cl->feeding)	/* it was to try again soon */
+			must(event_base_loop(env.base, EVLOOP_ONCE) == 0);
 	for (cl = client; cl < client + SESSIONS; cl++) {
 		must(cl->done == cl->started);
 		must(cl->reader == NULL && !cl->feeding);

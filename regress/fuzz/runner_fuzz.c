@@ -369,6 +369,24 @@ step_input(unsigned int arg)
 		(void)!read(c->fd[0], buf, arg & 8 ? 100 : sizeof(buf));
 }
 
+/* Its input is full, as if much had been written; inputs are too short. */
+static void
+step_fill(unsigned int arg)
+{
+	static const uint8_t	 much[65536];
+	struct command		*c = command_of(arg);
+	char			 path[64];
+	int			 fd;
+
+	if (c == NULL || c->fd[0] == -1)
+		return;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", c->fd[0]);
+	must((fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) != -1);
+	while (write(fd, much, sizeof(much)) > 0)
+		continue;
+	(void)close(fd);
+}
+
 static void
 step_silent(unsigned int arg)
 {
@@ -442,6 +460,7 @@ static void	(*const steps[RUNNER_NSTEPS])(unsigned int) = {
 	[RUNNER_LEFT] = step_left,
 	[RUNNER_HEAR] = step_hear,
 	[RUNNER_TIME] = step_time,
+	[RUNNER_FILL] = step_fill,
 };
 
 /* ---- one input ------------------------------------------------------------------ */

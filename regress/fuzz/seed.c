@@ -17,6 +17,7 @@
 
 #define EACH		3		/* bodies of a table */
 #define SESSIONS	4		/* that ids are of */
+#define SHORT		3		/* most strings and lists in steps */
 
 /* In the order of wire_fuzz. */
 static const struct wire_desc *const tables[] = {
@@ -132,7 +133,7 @@ seed_record(size_t i, int k)
 	put("record", i, k, encode(&wire_msg_event_append, 0));
 }
 
-/* ---- steps --------------------------------------------------------------- */
+/* ---- steps -------------------------------------------------------- */
 
 unsigned int
 seed_below(unsigned int n)
@@ -206,6 +207,8 @@ body_str(const struct wire_field *f, char *p)
 		    sizeof(users) / sizeof(users[0]))]);
 	else if (strcmp(f->key, "cwd") == 0 && seed_chance(2))
 		*p = '\0';
+	else if (strlen(p) > SHORT && f->cs != CS_ULID0)
+		p[SHORT] = '\0';
 }
 
 static void
@@ -215,6 +218,8 @@ body_list(const struct wire_field *f, struct wire_list *l)
 
 	env = (struct wire_bin){ (const uint8_t *)"KEY=value", 9 };
 	argv = (struct wire_bin){ (const uint8_t *)"sh", 2 };
+	if (l->n > SHORT)
+		l->n = SHORT;
 	if (strcmp(f->key, "env") == 0)
 		*l = (struct wire_list){ &env, seed_below(2) };
 	else if (strcmp(f->key, "argv") == 0 && l->n == 0)
@@ -247,7 +252,7 @@ seed_body(const struct wire_desc *d, void *ret)
 	}
 }
 
-/* ---- all ------------------------------------------------------------------- */
+/* ---- all ---------------------------------------------------------- */
 
 static void
 seed_wires(void)

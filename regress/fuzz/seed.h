@@ -9,7 +9,7 @@
 
 #include "proto.h"
 
-#define SEED_MAX	4096		/* bytes of an input: run.sh's max_len */
+#define SEED_MAX	4096		/* bytes of an input, as in run.sh */
 #define SEED_STRUCT	16384		/* bytes of a body, decoded */
 #define SEED_BUDGET	200		/* bytes of what is open-ended */
 

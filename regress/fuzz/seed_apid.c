@@ -10,8 +10,8 @@
 #include "seed.h"
 #include "steps.h"
 
-#define TALKS		96		/* conversations */
-#define TURNS		40		/* steps of one */
+#define TALKS		160		/* conversations */
+#define TURNS		24		/* steps of one, below */
 #define SESSIONS	4
 #define OLD		9		/* what apid_fuzz calls the old one */
 
@@ -42,6 +42,16 @@ running(struct seed *s, unsigned int n)
 	say(s, MSG_SESSION_RUNNING);
 }
 
+/* Some were lost before it. */
+static void
+gap(struct msg_session_chunk *m, uint64_t *seq)
+{
+	m->gap_first = m->seq;
+	m->gap_last = m->seq + 2;
+	m->gap_bytes = 10;
+	*seq = m->seq = m->last_seq = m->seq + 3;
+}
+
 /* The chunk that follows; one in eight is what gen_body() makes of it. */
 static void
 chunk(struct seed *s, unsigned int n, unsigned int more)
@@ -59,12 +69,8 @@ chunk(struct seed *s, unsigned int n, unsigned int more)
 		m->first_seq = 1;
 		m->last_seq = m->seq + more;
 		m->eof = seed_chance(8);
-	}
-	if (seed_chance(8)) {		/* some were lost before it */
-		m->gap_first = m->seq;
-		m->gap_last = m->seq + 2;
-		m->gap_bytes = 10;
-		last[n] = m->seq = m->last_seq = m->seq + 3;
+		if (seed_chance(8))
+			gap(m, &last[n]);
 	}
 	say(s, MSG_SESSION_CHUNK);
 }
@@ -102,10 +108,11 @@ refusal(struct seed *s)
 	seed_body(&wire_msg_error, body);
 	m->code = codes[seed_below(sizeof(codes) / sizeof(codes[0]))];
 	(void)snprintf(m->detail, sizeof(m->detail), "%u", seed_below(9));
-	say(s, MSG_ERROR);
+	seed_packet(s, APID_PACKET, -1, MSG_ERROR, STEP_RID + seed_below(4),
+	    body);
 }
 
-/* Sessions of wb, as a runner announces and lists them; n of them. */
+/* Sessions of wb, as a runner announces and lists them. */
 static void
 wb_id(unsigned int n, char ret[27])
 {
@@ -254,6 +261,23 @@ whole(struct seed *s)
 	seed_step(s, APID_PING, 0);
 }
 
+/* A box that has died, with a session of before. */
+static void
+dead(struct seed *s, unsigned int how)
+{
+	s->n = 0;
+	memset(last, 0, sizeof(last));
+	if (how & 1) {
+		seed_step(s, APID_BOOT, 1);
+		start(s, 0);
+	}
+	seed_step(s, APID_OLD, how);
+	if (how & 2)
+		seed_step(s, APID_RESUME, 0);
+	seed_step(s, APID_ENDED, how >> 2 & 1);
+	seed_step(s, APID_ENDED, 0);
+}
+
 static void
 talk(struct seed *s)
 {
@@ -261,7 +285,7 @@ talk(struct seed *s)
 
 	begin(s);
 	start(s, 0);
-	for (i = 0; i < TURNS; i++)
+	for (i = seed_below(TURNS); i > 0; i--)
 		switch (seed_below(10)) {
 		case 0:
 			if (n < SESSIONS)
@@ -313,6 +337,8 @@ seed_apid(void)
 	for (i = 0; i < TALKS; i++) {
 		if (i < 8)
 			whole(&s);
+		else if (i < 16)
+			dead(&s, (unsigned int)i % 8);
 		else
 			talk(&s);
 		seed_end(&s, "talk", i);

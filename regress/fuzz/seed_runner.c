@@ -7,8 +7,8 @@
 #include "seed.h"
 #include "steps.h"
 
-#define TALKS	96		/* conversations */
-#define TURNS	40		/* steps of one */
+#define TALKS	160		/* conversations */
+#define TURNS	24		/* steps of one, below */
 #define HOST	0		/* the peer that connects first */
 #define WB	1
 
@@ -103,26 +103,88 @@ happen(struct seed *s)
 	seed_step(s, kind, arg);
 }
 
+static void
+read_of(struct seed *s, unsigned int peer, unsigned int wait)
+{
+	struct msg_session_read	*m = (void *)body;
+
+	seed_body(&wire_msg_session_read, body);
+	step_id(0, m->id);
+	m->after = 0;
+	m->wait = wait;
+	m->attached = peer == HOST;
+	ask(s, peer, MSG_SESSION_READ);
+}
+
 /* Output and input, a reader that waits and one who waits for the end. */
 static void
 whole(struct seed *s)
 {
-	struct msg_session_read	*rd = (void *)body;
 	struct msg_session_wait	*wt = (void *)body;
 
 	begin(s);
 	run(s, 0);
 	seed_step(s, RUNNER_PRINT, 32);
-	seed_body(&wire_msg_session_read, body);
-	step_id(0, rd->id);
-	rd->after = 0;
-	rd->wait = rd->attached = 1;
-	ask(s, HOST, MSG_SESSION_READ);
+	read_of(s, HOST, 1);
 	seed_body(&wire_msg_session_wait, body);
 	step_id(0, wt->id);
 	ask(s, HOST, MSG_SESSION_WAIT);
 	seed_step(s, RUNNER_HEAR, HOST);
 	seed_step(s, RUNNER_EXIT, seed_below(2) * 8);
+	seed_step(s, RUNNER_HEAR, HOST);
+}
+
+/* One who asks for much output and hears none of it for a while. */
+static void
+deaf(struct seed *s)
+{
+	unsigned int	i;
+
+	begin(s);
+	run(s, 0);
+	seed_step(s, RUNNER_PRINT, 32);
+	for (i = 0; i < 8; i++)
+		read_of(s, WB, i % 2);
+	seed_step(s, RUNNER_TIME, 128 + 20);
+	for (i = 0; i < 4; i++)
+		seed_step(s, RUNNER_HEAR, WB);
+	seed_step(s, RUNNER_PRINT, 32);
+	seed_step(s, RUNNER_TIME, 128 + 60);
+	read_of(s, HOST, 0);
+}
+
+static void
+feed(struct seed *s, uint64_t offset, unsigned int eof)
+{
+	struct msg_session_stdin	*m = (void *)body;
+
+	seed_body(&wire_msg_session_stdin, body);
+	step_id(0, m->id);
+	m->offset = offset;
+	m->bytes = (struct wire_bin){ (const uint8_t *)"input", 5 };
+	m->eof = eof;
+	ask(s, HOST, MSG_SESSION_STDIN);
+}
+
+/* A command that reads its input late. */
+static void
+late(struct seed *s)
+{
+	struct msg_session_run	*m = (void *)body;
+
+	begin(s);
+	seed_body(&wire_msg_session_run, body);
+	step_id(0, m->id);
+	m->user[0] = m->cwd[0] = '\0';
+	m->stdin.len = 0;
+	m->stdin_open = 1;
+	ask(s, HOST, MSG_SESSION_RUN);
+	feed(s, 0, 0);
+	seed_step(s, RUNNER_FILL, 0);
+	feed(s, 5, 0);
+	feed(s, 10, seed_below(2));
+	seed_step(s, RUNNER_INPUT, seed_below(2) * 64);
+	seed_step(s, RUNNER_INPUT, 0);
 	seed_step(s, RUNNER_HEAR, HOST);
 }
 
@@ -133,7 +195,7 @@ talk(struct seed *s)
 
 	begin(s);
 	run(s, n++);
-	for (i = 0; i < TURNS; i++)
+	for (i = seed_below(TURNS); i > 0; i--)
 		switch (seed_below(8)) {
 		case 0:
 			if (n < 4)
@@ -184,6 +246,10 @@ seed_runner(void)
 	for (i = 0; i < TALKS; i++) {
 		if (i < 4)
 			whole(&s);
+		else if (i < 8)
+			deaf(&s);
+		else if (i < 12)
+			late(&s);
 		else
 			talk(&s);
 		seed_end(&s, "talk", i);

@@ -10,8 +10,8 @@
 #include "seed.h"
 #include "steps.h"
 
-#define TALKS		96		/* conversations */
-#define TURNS		30		/* steps of one */
+#define TALKS		160		/* conversations */
+#define TURNS		10		/* steps of one, below */
 #define BOXES		3
 #define SESSIONS	4		/* of all boxes */
 #define NO_BOX		BOX_NSTATES
@@ -265,9 +265,9 @@ talk(struct seed *s)
 
 	begin(s);
 	boot(s, 0);
-	if (seed_chance(2))
+	if (seed_chance(4))
 		boot(s, 2);
-	for (i = 0; i < TURNS; i++)
+	for (i = seed_below(TURNS); i > 0; i--)
 		turn(s);
 }
 
