@@ -2,10 +2,11 @@
  * apid_fuzz: apid's end of a runner's channel, under a box that says what it
  * likes, while clients start commands, read, write, wait and go away.
  *
- * input: steps of a byte each (see steps[] below); STEP_PACKET takes a piece
- * (two bytes of length, a packet as a runner sends it), most others a byte.
- * Ids in packets that are "SESSION" with a digit and zeros stand for those of
- * the sessions that were started, in this order.
+ * input: steps of a byte each (see steps[] below); APID_PACKET takes a piece
+ * (two bytes of length, a packet as a runner sends it), the others a byte.
+ * Ids in packets that are step_id()'s stand for those of the sessions that a
+ * runner was told to run, in this order; a number from STEP_RID on stands for
+ * the first (and so on) request that it would answer.
  *
  * Every asker hears exactly once how it ended, lines are JSON and say what
  * the runner said, and nothing is left of a box that is gone.
@@ -20,10 +21,13 @@
 #include "../../apid/apid.h"
 #include "fuzz.h"
 #include "log.h"
+#include "steps.h"
 #include "xmalloc.h"
 
 #define SESSIONS	4
 #define INPUT		40000		/* bytes that a client writes */
+#define HEARD		64		/* requests that the runner recalls */
+#define OLD		9		/* step_id() of the one before us */
 
 struct apid	env;
 
@@ -43,8 +47,10 @@ static struct box	 box;
 static struct client	 client[SESSIONS];
 static unsigned int	 nclients;
 static struct chan	 store, privd;		/* the far ends */
-static int		 far = -1;		/* of the runner's channel */
+static struct chan	 far = { .fd = -1 };	/* of the runner's channel */
 static int		 no_store;		/* the next start is refused */
+static unsigned int	 old;			/* sessions that stored knows */
+static unsigned int	 gets, gots;
 static unsigned int	 asks, answers;		/* of the boot */
 static int		 condemned, lost;
 
@@ -156,15 +162,38 @@ apid_lost(const char *who, const char *why)
 
 /* ---- stored and privd ------------------------------------------------------ */
 
+/* The session of an apid before, as how says it; none behind it. */
+static void
+store_page(const struct msg *m)
+{
+	static struct wire_bin	argv = { (const uint8_t *)"old", 3 }, v;
+	static uint8_t		buf[512];
+	struct msg_session_page	page = { 0 };
+	struct row_session	row = { .version = 1, .name = "old",
+	    .argv = { &argv, 1 }, .origin = old & 1, .state = old >> 1 & 1 };
+	ssize_t			n;
+
+	memcpy(row.sandbox, box.id, sizeof(row.sandbox));
+	memcpy(row.tenant, APID_TENANT, sizeof(APID_TENANT));
+	step_id(OLD, row.id);
+	if (old & 4 && !m->body.session_rows.open_only)
+		row.state = SESSION_ENDED;
+	if (old != 0 && strcmp(m->body.session_rows.after, row.id) < 0) {
+		n = wire_encode(&wire_row_session, &row, buf, sizeof(buf));
+		must(n != -1);
+		v = (struct wire_bin){ buf, (size_t)n };
+		page.rows = (struct wire_list){ &v, 1 };
+	}
+	must(chan_send(&store, MSG_SESSION_PAGE, m->rid, &page, -1) == 0);
+}
+
 static void
 store_answer(const struct msg *m)
 {
-	struct msg_session_page	page = { 0 };
-	int			starts;
+	int	starts;
 
 	if (m->row->type == MSG_SESSION_ROWS) {
-		must(chan_send(&store, MSG_SESSION_PAGE, m->rid, &page,
-		    -1) == 0);
+		store_page(m);
 		return;
 	}
 	must(m->row->type == MSG_SESSION_PUT);
@@ -176,11 +205,99 @@ store_answer(const struct msg *m)
 	no_store = starts ? 0 : no_store;
 }
 
+/* ---- what the runner heard ---------------------------------------- */
+
+/* A request that it has not answered yet. */
+struct heard {
+	uint32_t	rid;
+	unsigned int	answer;
+	char		id[ULID_LEN + 1];	/* of its session, or "" */
+};
+
+static struct heard	 heard[HEARD];	/* the oldest first */
+static size_t		 nheard;
+static char		 ids[SESSIONS][ULID_LEN + 1];	/* as they were run */
+static unsigned int	 nids;
+
+static const char *
+id_of(const struct msg *m)
+{
+	const struct wire_desc	*d = m->row->desc;
+	size_t			 i;
+
+	for (i = 0; i < d->nfields; i++)
+		if (strcmp(d->field[i].key, "id") == 0)
+			return (const char *)&m->body + d->field[i].off;
+	return "";
+}
+
+static void
+hear(const struct msg *m)
+{
+	const char	*id = id_of(m);
+
+	must(m->row->answer != 0 && m->fd == -1);
+	if (m->row->type == MSG_SESSION_RUN) {
+		must(nids < SESSIONS);
+		(void)str_copy(ids[nids++], id, sizeof(ids[0]));
+	}
+	if (nheard == HEARD)
+		return;
+	heard[nheard].rid = m->rid;
+	heard[nheard].answer = m->row->answer;
+	(void)str_copy(heard[nheard++].id, id, sizeof(heard[0].id));
+}
+
+/* The nth that b answers, best one of a session that it names. */
+static size_t
+find_heard(unsigned int type, uint32_t nth, struct bytes b)
+{
+	size_t		i;
+	uint32_t	n;
+	int		named;
+
+	for (named = 1; named >= 0; named--)
+		for (i = n = 0; i < nheard; i++) {
+			if (type != MSG_ERROR && heard[i].answer != type)
+				continue;
+			if (named && memmem(b.p, b.n, heard[i].id,
+			    ULID_LEN) == NULL)
+				continue;
+			if (n++ == nth)
+				return i;
+		}
+	return nheard;
+}
+
+/* Writes b to *to, with the number of what it answers. */
+static void
+real_rid(struct bytes b, struct bytes *to)
+{
+	static uint8_t	buf[64 + WIRE_MAX];
+	uint32_t	head[3];
+	ssize_t		h, n;
+	size_t		i;
+
+	*to = b;
+	if ((h = wire_head_decode(b.p, b.n, head)) == -1 ||
+	    head[2] < STEP_RID)
+		return;
+	i = find_heard(head[1], head[2] - STEP_RID, b);
+	if (i == nheard)
+		return;
+	head[2] = heard[i].rid;
+	memmove(&heard[i], &heard[i + 1], (--nheard - i) * sizeof(heard[0]));
+	n = wire_head_encode(head, buf, sizeof(buf));
+	must(n != -1);
+	memcpy(buf + n, b.p + h, b.n - (size_t)h);
+	to->p = buf;
+	to->n = (size_t)n + b.n - (size_t)h;
+}
+
 /* Until nobody has anything to say. */
 static void
 pump(void)
 {
-	static uint8_t	buf[WIRE_MAX];
 	struct msg	m;
 	int		quiet = 0;
 
@@ -196,9 +313,10 @@ pump(void)
 			must(chan_ok(&privd, m.rid) == 0);
 			quiet = 0;
 		}
-		while (far != -1 && recv(far, buf, sizeof(buf),
-		    MSG_DONTWAIT) > 0)
+		while (chan_recv(&far, &m) == 1) {
+			hear(&m);
 			quiet = 0;
+		}
 	}
 }
 
@@ -255,7 +373,8 @@ box_open(void)
 	LIST_INIT(&box.sessions);
 	(void)evtimer_assign(&box.retry, env.base, NULL, NULL);
 	must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, v) == 0);
-	far = v[1];
+	chan_init(&far, v[1], A_RUNNER, A_APID, S_ALL);
+	nheard = nids = 0;
 	runner_open(&box, v[0]);
 }
 
@@ -539,7 +658,7 @@ static void
 step_close(unsigned int arg)
 {
 	(void)arg;
-	fd_close(&far);
+	chan_close(&far);
 }
 
 static void
@@ -549,48 +668,103 @@ step_full(unsigned int arg)
 	no_store = 1;
 }
 
+static void
+step_old(unsigned int arg)
+{
+	old = arg & 7;
+}
+
+static void
+got(struct session *s, enum wb_code code, void *arg)
+{
+	(void)arg;
+	must((s != NULL) == (code == CODE_NONE));
+	gots++;
+	if (s != NULL)
+		is_whole(session_json(s));
+}
+
+static void
+step_get(unsigned int arg)
+{
+	static const char *const	refs[] = { "x", "old", "no",
+	    "00SESSN90000", "01K000000000", "?", "" };
+	char				id[ULID_LEN + 1];
+	const char			*ref = id;
+
+	if (arg & 8)
+		ref = refs[(arg & 7) % (sizeof(refs) / sizeof(refs[0]))];
+	else if (arg & 4 || client_of(arg)->s == NULL)
+		step_id(OLD, id);
+	else
+		(void)str_copy(id, client_of(arg)->s->id, sizeof(id));
+	gets++;
+	session_get(&box, ref, got, NULL);
+}
+
+/* The box has died; or nobody ever saw it live. */
+static void
+step_ended(unsigned int arg)
+{
+	if (arg & 1)
+		sessions_forsaken(&box);
+	else
+		box_ended(&box);
+}
+
 /* ---- the runner ------------------------------------------------------------------------ */
 
 /* Puts the sessions' ids where their names stand. */
 static void
 real_ids(uint8_t *p, size_t n)
 {
-	char		name[] = "SESSION0000000000000000000";
+	char		name[ULID_LEN + 1];
 	unsigned int	i;
-	uint8_t		*q;
+	uint8_t		*q, *end = p + n;
 
-	for (i = 0; i < SESSIONS; i++) {
-		if (client[i].s == NULL)
-			continue;
-		name[strlen("SESSION")] = (char)('0' + i);
-		while ((q = memmem(p, n, name, ULID_LEN)) != NULL)
-			memcpy(q, client[i].s->id, ULID_LEN);
+	for (i = 0; i < nids; i++) {
+		step_id(i, name);
+		for (q = p; (q = memmem(q, (size_t)(end - q), name,
+		    ULID_LEN)) != NULL; q += ULID_LEN)
+			memcpy(q, ids[i], ULID_LEN);
 	}
 }
 
 static void
 packet(struct bytes b)
 {
-	uint8_t	*copy;
+	uint8_t		*copy;
+	struct bytes	 to;
 
-	if (far == -1 || b.n == 0)
+	if (far.fd == -1 || b.n == 0)
 		return;
 	must((copy = malloc(b.n)) != NULL);
 	memcpy(copy, b.p, b.n);
+	step_version(copy, b.n);
 	real_ids(copy, b.n);
+	real_rid((struct bytes){ copy, b.n }, &to);
 	/* it may be closed, or full: apid reads no more */
-	(void)!send(far, copy, b.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)!send(far.fd, to.p, to.n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	free(copy);
 }
 
-enum { STEP_PACKET };
-
-static void	(*const steps[])(unsigned int) = {
-	[STEP_PACKET] = NULL,
-	step_boot, step_start, step_read, step_unread, step_feed,
-	step_unfeed, step_wait, step_resume, step_close, step_full, step_ping,
+static void	(*const steps[APID_NSTEPS])(unsigned int) = {
+	[APID_PACKET] = NULL,
+	[APID_BOOT] = step_boot,
+	[APID_START] = step_start,
+	[APID_READ] = step_read,
+	[APID_UNREAD] = step_unread,
+	[APID_FEED] = step_feed,
+	[APID_UNFEED] = step_unfeed,
+	[APID_WAIT] = step_wait,
+	[APID_RESUME] = step_resume,
+	[APID_CLOSE] = step_close,
+	[APID_FULL] = step_full,
+	[APID_PING] = step_ping,
+	[APID_OLD] = step_old,
+	[APID_GET] = step_get,
+	[APID_ENDED] = step_ended,
 };
-#define NSTEPS	(sizeof(steps) / sizeof(steps[0]))
 
 static void
 all_over(void)
@@ -599,10 +773,13 @@ all_over(void)
 
 	no_store = 0;
 	runner_close(&box);
-	fd_close(&far);
+	chan_close(&far);
 	pump();
 	sessions_lost(&box);
 	pump();
+	for (cl = client; cl < client + SESSIONS; cl++)
+		while (cl->feeding)	/* it was to try again soon */
+			must(event_base_loop(env.base, EVLOOP_ONCE) == 0);
 	for (cl = client; cl < client + SESSIONS; cl++) {
 		must(cl->done == cl->started);
 		must(cl->reader == NULL && !cl->feeding);
@@ -612,7 +789,7 @@ all_over(void)
 	}
 	must(box.running == 0);
 	sessions_drop(&box);
-	must(box.refs == 1 && asks == answers);
+	must(box.refs == 1 && asks == answers && gets == gots);
 }
 
 int
@@ -623,12 +800,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	prepare();
 	memset(client, 0, sizeof(client));
-	nclients = asks = answers = 0;
+	nclients = asks = answers = gets = gots = old = 0;
 	condemned = lost = no_store = 0;
 	box_open();
 	while (b.n > 0) {
-		step = take_u8(&b) % NSTEPS;
-		if (step == STEP_PACKET)
+		step = take_u8(&b) % APID_NSTEPS;
+		if (step == APID_PACKET)
 			packet(take_piece(&b));
 		else
 			steps[step](take_u8(&b));

@@ -46,8 +46,10 @@ step_fuzz() {
 }
 
 # Reads a fuzzer's output: how many edges, the CPU time of the last new one.
+# By lines, as they come: mawk would wait for more, until the process is gone.
+lines=$(awk -W version 2>&1 </dev/null | grep -q '^mawk' && echo "-W interactive")
 watch_log() {	# pid
-	awk -v pid="$1" '
+	awk $lines -v pid="$1" '
 	function cpu(	s, v) {
 		s = ""
 		getline s <("/proc/" pid "/stat")
@@ -59,7 +61,7 @@ watch_log() {	# pid
 	match($0, / cov: [0-9]+/) {
 		c = substr($0, RSTART + 6, RLENGTH - 6) + 0
 		if (/INITED/) edges = c
-		if (c > edges) { edges = c; at = cpu() }
+		if (c > edges) { edges = c; if ((t = cpu()) > 0) at = t }
 	}
 	/^#/ { next }
 	{ print >"/dev/stderr" }
@@ -67,23 +69,23 @@ watch_log() {	# pid
 }
 
 # The smallest set of inputs from FROM that has what all of them have.
-minimise() {	# target from to options
+minimise() {	# target from to how
 	t=$1 from=$2 to=$3; shift 3
 	rm -rf "$to"
 	mkdir "$to"
-	"$build/regress/${t}_fuzz" $options "$@" -merge=1 -detect_leaks=0 "$to" \
+	"$build/regress/${t}_fuzz" $options "$@" -detect_leaks=0 "$to" \
 	    "$from" >"$build/$t.merge.log" 2>&1 ||
 	    { tail -n 20 "$build/$t.merge.log" >&2; die "$t: merge failed"; }
 }
 
 # Inputs that differ in counts are kept while there is room for them.
 merge() {	# target
-	minimise "$1" "$build/$1.in" "$build/$1.min"
+	minimise "$1" "$build/$1.in" "$build/$1.min" -merge=1
 	rm -rf "$build/$1.in"
 	mv "$build/$1.min" "$build/$1.in"
 	"$build/regress/fuzz_pack" pack "$build/$1.in" "$build/$1.pack"
 	if [ "$(wc -c <"$build/$1.pack")" -gt "$room" ]; then
-		minimise "$1" "$build/$1.in" "$build/$1.min" -use_counters=0
+		minimise "$1" "$build/$1.in" "$build/$1.min" -set_cover_merge=1 -use_counters=0
 		"$build/regress/fuzz_pack" pack "$build/$1.min" "$build/$1.pack"
 	fi
 	mv "$build/$1.pack" "$here/corpus/$1"

@@ -3,9 +3,9 @@
  * they like, while commands write, read and die.
  *
  * input: steps of a byte each (see steps[] below) and their byte;
- * STEP_PACKET takes a piece (two bytes of length, a packet) after it.  Ids in
- * packets that are "SESSION" with a digit and zeros stand for those of the
- * sessions that came to run, in this order.
+ * RUNNER_PACKET takes a piece (two bytes of length, a packet) after it.  Ids
+ * in packets that are step_id()'s stand for those of the sessions that came
+ * to run, in this order.
  *
  * Real are the loop, peers, handlers, sessions, rings and pipes; commands,
  * cgroups, signals and time are made up here.  Answers are what their table says;
@@ -18,6 +18,7 @@
 #include <signal.h>
 
 #include "fuzz.h"
+#include "steps.h"
 /* Its two accept functions are where a peer begins; it listens nowhere. */
 #include "../../runner/peer.c"
 
@@ -291,13 +292,14 @@ step_hang_up(unsigned int arg)
 static void
 real_ids(uint8_t *p, size_t n)
 {
-	char		name[] = "SESSION0000000000000000000";
+	char		name[ULID_LEN + 1];
 	unsigned int	i;
-	uint8_t		*q;
+	uint8_t		*q, *end = p + n;
 
 	for (i = 0; i < ncommands; i++) {
-		name[strlen("SESSION")] = (char)('0' + i);
-		while ((q = memmem(p, n, name, ULID_LEN)) != NULL)
+		step_id(i, name);
+		for (q = p; (q = memmem(q, (size_t)(end - q), name,
+		    ULID_LEN)) != NULL; q += ULID_LEN)
 			memcpy(q, command[i].id, ULID_LEN);
 	}
 }
@@ -312,6 +314,7 @@ packet(unsigned int arg, struct bytes b)
 		return;
 	must((copy = malloc(b.n)) != NULL);
 	memcpy(copy, b.p, b.n);
+	step_version(copy, b.n);
 	real_ids(copy, b.n);
 	/* the runner may read no more from it */
 	(void)!send(out[i], copy, b.n, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -364,6 +367,24 @@ step_input(unsigned int arg)
 		fd_close(&c->fd[0]);
 	else if (fcntl(c->fd[0], F_SETFL, O_NONBLOCK) == 0)
 		(void)!read(c->fd[0], buf, arg & 8 ? 100 : sizeof(buf));
+}
+
+/* Its input is full, as if much had been written; inputs are too short. */
+static void
+step_fill(unsigned int arg)
+{
+	static const uint8_t	 much[65536];
+	struct command		*c = command_of(arg);
+	char			 path[64];
+	int			 fd;
+
+	if (c == NULL || c->fd[0] == -1)
+		return;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", c->fd[0]);
+	must((fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) != -1);
+	while (write(fd, much, sizeof(much)) > 0)
+		continue;
+	(void)close(fd);
 }
 
 static void
@@ -425,15 +446,22 @@ step_time(unsigned int arg)
 	clock_ms += arg & 128 ? (arg & 127) * UINT64_C(1000) : arg;
 }
 
-enum { STEP_PACKET };
-
-static void	(*const steps[])(unsigned int) = {
-	[STEP_PACKET] = NULL,
-	step_control, step_wb, step_hang_up, step_spawn, step_print,
-	step_input, step_silent, step_exit, step_orphan, step_left, step_hear,
-	step_time,
+static void	(*const steps[RUNNER_NSTEPS])(unsigned int) = {
+	[RUNNER_PACKET] = NULL,
+	[RUNNER_CONTROL] = step_control,
+	[RUNNER_WB] = step_wb,
+	[RUNNER_HANG_UP] = step_hang_up,
+	[RUNNER_SPAWN] = step_spawn,
+	[RUNNER_PRINT] = step_print,
+	[RUNNER_INPUT] = step_input,
+	[RUNNER_SILENT] = step_silent,
+	[RUNNER_EXIT] = step_exit,
+	[RUNNER_ORPHAN] = step_orphan,
+	[RUNNER_LEFT] = step_left,
+	[RUNNER_HEAR] = step_hear,
+	[RUNNER_TIME] = step_time,
+	[RUNNER_FILL] = step_fill,
 };
-#define NSTEPS	(sizeof(steps) / sizeof(steps[0]))
 
 /* ---- one input ------------------------------------------------------------------ */
 
@@ -520,9 +548,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	prepare();
 	while (b.n > 0) {
-		step = take_u8(&b) % NSTEPS;
+		step = take_u8(&b) % RUNNER_NSTEPS;
 		arg = take_u8(&b);
-		if (step == STEP_PACKET)
+		if (step == RUNNER_PACKET)
 			packet(arg, take_piece(&b));
 		else
 			steps[step](arg);

@@ -2,9 +2,8 @@
  * store_fuzz: stored's write transactions: what apid and privd ask, in any
  * order and of any sense, applied to a real database that forgets it all.
  *
- * input: steps: a byte (the kind; bit 4: privd asks; bit 5: the disk is
- * short; bit 6: an hour passes, bit 7: two days), a piece (two bytes of
- * length, the body of the message)
+ * input: steps: a byte (see enum store_job), a piece (two bytes of length,
+ * the body of the message)
  *
  * A request that is refused has changed nothing; the records are numbered
  * and chained; each name belongs to a box that holds it.
@@ -16,6 +15,7 @@
 #include "../../stored/stored.h"
 #include "fuzz.h"
 #include "log.h"
+#include "steps.h"
 
 #define HOUR_MS	(UINT64_C(3600) * 1000)
 
@@ -175,9 +175,12 @@ records_ok(void)
 
 /* ---- one request ------------------------------------------------------------- */
 
-static const unsigned int	types[] = {
-	MSG_EVENT_APPEND, MSG_SANDBOX_CREATE, MSG_SANDBOX_MOVE,
-	MSG_SESSION_PUT, JOB_PURGE
+static const unsigned int	types[STORE_NJOBS] = {
+	[STORE_APPEND] = MSG_EVENT_APPEND,
+	[STORE_CREATE] = MSG_SANDBOX_CREATE,
+	[STORE_MOVE] = MSG_SANDBOX_MOVE,
+	[STORE_SESSION] = MSG_SESSION_PUT,
+	[STORE_PURGE] = JOB_PURGE,
 };
 
 /* As stored.c makes it; NULL: it does not come that far. */
@@ -219,12 +222,13 @@ step(struct bytes *b)
 	unsigned int		how = take_u8(b);
 	struct job		*j;
 
-	j = job_new(types[how % (sizeof(types) / sizeof(types[0]))],
-	    how & 16 ? ASK_PRIVD : ASK_APID, take_piece(b));
+	j = job_new(types[how % STORE_NJOBS], how & STORE_PRIVD ?
+	    ASK_PRIVD : ASK_APID, take_piece(b));
 	if (j == NULL)
 		return;
-	clock_ms += how & 128 ? 48 * HOUR_MS : how & 64 ? HOUR_MS : 1;
-	store.reserve = how & 32 ? DB_LAST - 1 : DB_RESERVE;
+	clock_ms += how & STORE_DAYS ? 48 * HOUR_MS :
+	    how & STORE_HOUR ? HOUR_MS : 1;
+	store.reserve = how & STORE_SHORT ? DB_LAST - 1 : DB_RESERVE;
 	count(&before);
 	must(apply(&store, j) == 0);
 	if (j->code != CODE_NONE) {
