@@ -56,6 +56,7 @@ status(int argc, char **argv)
 	    b->name, b->id, b->version,
 	    b->host_attached ? "attached" : "detached",
 	    b->running, b->kept, b->uptime_ms / 1000);
+	(void)fflush(stdout);		/* the host may take its time */
 	if (b->host_attached && (r = network(&c)) != 0)
 		return r;
 	return fflush(stdout) == 0 ? 0 : wb_fail("stdout: write error");

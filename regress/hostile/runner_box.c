@@ -409,6 +409,19 @@ box_recv(struct chan *c, struct msg *m)
 	return r;
 }
 
+/* What a host says that has counted a little. */
+static void
+tell_network(struct chan *c, uint32_t rid)
+{
+	struct msg_box_denials_are	a = { .network = NETWORK_EGRESS,
+	    .counted = 1, .sealed = 2, .host = 3, .limited = 4,
+	    .protocol = 5, .connections = 6, .sent_bytes = 7,
+	    .sent_packets = 8, .received_bytes = 9, .received_packets = 10 };
+
+	if (chan_send(c, MSG_BOX_DENIALS_ARE, rid, &a, -1) == -1)
+		die("BOX_DENIALS_ARE: %s", c->why);
+}
+
 void
 box_call(struct chan *c, unsigned int type, const void *body, struct msg *m)
 {
@@ -416,10 +429,14 @@ box_call(struct chan *c, unsigned int type, const void *body, struct msg *m)
 
 	if (chan_ask(c, type, body, -1, &rid) == -1)
 		die("%s: %s", proto_name(type), c->why);
-	do
+	for (;;) {
 		if (box_recv(c, m) != 1)
 			die("%s: no answer", proto_name(type));
-	while (m->rid != rid);
+		if (m->row->type == MSG_BOX_DENIALS)
+			tell_network(c, m->rid);
+		else if (m->rid == rid)
+			return;
+	}
 }
 
 void

@@ -55,6 +55,12 @@ START_TEST(test_wb)
 	out = sh(s);
 	ck_assert_ptr_nonnull(strstr(out, "name     test\n"));
 	ck_assert_ptr_nonnull(strstr(out, "host     attached\n"));
+	ck_assert_ptr_nonnull(strstr(out, "network  egress\n"
+	    "sent     7 bytes, 8 packets\n"
+	    "received 9 bytes, 10 packets\n"
+	    "begun    6 connections\n"
+	    "denied   14 packets: 2 sealed, 3 host, 4 limited, "
+	    "5 protocol\n"));
 	free(out);
 	free(s);
 }
