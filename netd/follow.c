@@ -42,6 +42,7 @@ static struct {
 	struct event	*timer;		/* owned; to look */
 	struct event	*check;		/* owned; to read back */
 	uint64_t	 due_ms;	/* the timer's; 0: it does not run */
+	uint64_t	 since_ms;	/* news that was not looked at */
 	unsigned int	 check_k;	/* read back up to here */
 	unsigned int	 check_left;	/* numbers */
 	struct hosts	 known;		/* what the networks have */
@@ -97,6 +98,8 @@ look_in(uint64_t ms)
 
 	if (follow.due_ms != 0 && follow.due_ms <= due)
 		return;
+	if (follow.due_ms == 0)
+		follow.since_ms = mono_ms();
 	follow.due_ms = due;
 	timer_in(follow.timer, ms);
 }
@@ -203,7 +206,8 @@ heard(void)
 static int
 learn(struct hosts *h)
 {
-	int	r = ruleset_hosts(&h->v4, &h->v6);
+	unsigned int	n;
+	int		r = ruleset_hosts(&h->v4, &h->v6);
 
 	if (r == -1) {
 		hosts_free(h);
@@ -214,9 +218,10 @@ learn(struct hosts *h)
 	follow.known = *h;
 	if (r == 0)
 		return 0;
-	log_debug("the host's addresses: %zu and %zu intervals", h->v4.n,
-	    h->v6.n);
-	nets_update_egress();
+	n = nets_update_egress();
+	log_debug("the host's addresses: %zu and %zu intervals, in %u networks "
+	    "%llu ms after the news", h->v4.n, h->v6.n, n,
+	    (unsigned long long)(mono_ms() - follow.since_ms));
 	return 1;
 }
 
@@ -289,6 +294,7 @@ follow_init(struct event_base *base, int news, int ask)
 
 	follow.news = news;
 	follow.ask = ask;
+	follow.since_ms = mono_ms();
 	hosts_init(&follow.known);
 	follow.timer = event_new(base, -1, 0, on_timer, NULL);
 	follow.check = event_new(base, -1, 0, on_check, NULL);

@@ -494,11 +494,12 @@ int		 net_whole(const struct net *, enum ruleset,
  * Networks of RULESET_EGRESS that are OPEN.  One that cannot be changed, or
  * is not what it must be and cannot be made so, is sealed and CUT.
  *
- * update: the host's addresses have changed.  seal: nobody knows them.
+ * update: the host's addresses have changed; returns how many networks there
+ * are.  seal: nobody knows them.
  * check: goes on behind *k, in a circle, through at most `left' numbers and
  * n networks, reads these back, and returns how many numbers are left.
  */
-void		 nets_update_egress(void);
+unsigned int	 nets_update_egress(void);
 void		 nets_seal_egress(const char *why);
 unsigned int	 nets_check_egress(unsigned int *k, unsigned int left,
 		    unsigned int n);

@@ -513,17 +513,19 @@ next_egress(unsigned int k)
 	return 0;
 }
 
-void
+unsigned int
 nets_update_egress(void)
 {
-	unsigned int	k;
+	unsigned int	k, n = 0;
 
 	for (k = 1; (k = next_egress(k)) != 0; k++) {
+		n++;
 		if (ruleset_update(by_k[k]->ctl) == 0)
 			continue;
 		(void)net_fail("update the host's addresses");
 		net_anew(by_k[k]);
 	}
+	return n;
 }
 
 unsigned int
