@@ -1,7 +1,8 @@
 /*
  * netd_uplink.c: networks `egress' of the real netd, with the test in
  * uplinkd's place: nothing is handed out or opened without a way out, and
- * one that was lost is asked for again.
+ * one that was lost is asked for again; and networks that become such ones,
+ * or cease to be.
  */
 #include <sys/stat.h>
 
@@ -313,6 +314,208 @@ START_TEST(adopted)
 }
 END_TEST
 
+/* ---- one becomes another --------------------------------------------------- */
+
+static uint32_t
+ask_change(const char *id, uint64_t network)
+{
+	struct msg_net_change	q = { .network = network };
+	uint32_t		rid;
+
+	(void)str_copy(q.id, id, sizeof(q.id));
+	ck_assert_int_eq(chan_ask(&w.apid, MSG_NET_CHANGE, &q, -1, &rid), 0);
+	return rid;
+}
+
+/* Its answer: the type, or an error's code. */
+static unsigned int
+changed(uint32_t rid)
+{
+	struct msg	m;
+	unsigned int	t = daemon_next(&w.apid, &m);
+
+	ck_assert_uint_eq(m.rid, rid);
+	return t == MSG_ERROR ? (unsigned int)m.body.error.code : t;
+}
+
+static void
+to_egress(const char *id, unsigned int k)
+{
+	unsigned int	again;
+	uint32_t	rid = ask_change(id, NETWORK_EGRESS), up;
+
+	up = asked(&again, 0, NULL);
+	ck_assert_uint_eq(again, k);
+	ck_assert_uint_eq(status(id).network, NETWORK_NONE);
+	ck_assert(quiet(&w.apid, 50));
+	say_started(k, up, 0);
+	ck_assert_uint_eq(changed(rid), MSG_NET_CHANGED);
+	ck_assert_uint_eq(status(id).network, NETWORK_EGRESS);
+	ck_assert_uint_eq(status(id).whole, 1);
+	ck_assert_uint_eq(status(id).uplink, 1);
+}
+
+static void
+to_none(const char *id, unsigned int k)
+{
+	uint32_t	rid = ask_change(id, NETWORK_NONE);
+
+	ck_assert_uint_eq(ended(), k);
+	ck_assert_uint_eq(changed(rid), MSG_NET_CHANGED);
+	ck_assert_uint_eq(status(id).network, NETWORK_NONE);
+	ck_assert_uint_eq(status(id).whole, 1);
+}
+
+START_TEST(change_refused)
+{
+	unsigned int	k = world_net(&w, ID1, NULL);
+	uint32_t	rid, up;
+
+	ck_assert_uint_eq(changed(ask_change(ID2, NETWORK_EGRESS)),
+	    CODE_NOT_FOUND);
+	ck_assert_uint_eq(changed(ask_change(ID1, NETWORK_EGRESS)),
+	    CODE_BAD_TRANSITION);
+	world_open(&w, k, NULL);
+	ck_assert_uint_eq(changed(ask_change(ID1, NETWORK_ALLOWLIST)),
+	    CODE_NETWORK_UNSUPPORTED);
+	ck_assert_uint_eq(changed(ask_change(ID1, NETWORK_NONE)),
+	    MSG_NET_CHANGED);
+	rid = ask_change(ID1, NETWORK_EGRESS);
+	up = asked(&k, 0, NULL);
+	ck_assert_uint_eq(changed(ask_change(ID1, NETWORK_EGRESS)),
+	    CODE_BUSY);
+	ck_assert_uint_eq(changed(ask_change(ID1, NETWORK_NONE)), CODE_BUSY);
+	say_started(k, up, 0);
+	ck_assert_uint_eq(changed(rid), MSG_NET_CHANGED);
+	ck_assert_uint_eq(changed(ask_change(ID1, NETWORK_EGRESS)),
+	    MSG_NET_CHANGED);
+	/* nor while it ends */
+	rid = ask_change(ID1, NETWORK_NONE);
+	ck_assert_uint_eq(changed(ask_change(ID1, NETWORK_EGRESS)),
+	    CODE_BUSY);
+	ck_assert_uint_eq(ended(), k);
+	ck_assert_uint_eq(changed(rid), MSG_NET_CHANGED);
+	world_cut(&w, k);
+	ck_assert_uint_eq(changed(ask_change(ID1, NETWORK_EGRESS)),
+	    CODE_BAD_TRANSITION);
+	ck_assert(quiet(&w.uplinkd, 50));
+}
+END_TEST
+
+/* What fails leaves all as it was, descriptors too. */
+START_TEST(change_fails)
+{
+	unsigned int	again, k = world_net(&w, ID1, NULL);
+	uint32_t	rid, up;
+	int		fds;
+
+	world_open(&w, k, NULL);
+	to_egress(ID1, k);
+	to_none(ID1, k);
+	fds = world_fds(w.pid);
+	rid = ask_change(ID1, NETWORK_EGRESS);
+	up = asked(&again, 0, NULL);
+	ck_assert_int_eq(chan_error(&w.uplinkd, up, CODE_INTERNAL, "no tap"),
+	    0);
+	ck_assert_uint_eq(changed(rid), CODE_INTERNAL);
+	ck_assert_uint_eq(status(ID1).network, NETWORK_NONE);
+	ck_assert_uint_eq(status(ID1).state, 1);
+	ck_assert_uint_eq(status(ID1).whole, 1);
+	ck_assert_int_eq(world_fds(w.pid), fds);
+	/* and it is not asked for again by itself */
+	ck_assert(quiet(&w.uplinkd, 1500));
+	to_egress(ID1, k);
+	/* one that is lost is still asked for, while it is of that kind */
+	say_down(k);
+	up = asked(&again, 0, NULL);
+	to_none(ID1, k);
+	say_started(k, up, 0);		/* too late */
+	ck_assert_uint_eq(status(ID1).network, NETWORK_NONE);
+	ck_assert(quiet(&w.uplinkd, 1500));
+	ck_assert_int_eq(world_fds(w.pid), fds);
+}
+END_TEST
+
+/* A cut or an end wins; each is answered once. */
+START_TEST(change_lost)
+{
+	unsigned int	again, k = world_net(&w, ID1, NULL), i;
+	uint32_t	rid, up;
+
+	for (i = 0; i < 4; i++) {
+		world_open(&w, k, NULL);
+		rid = ask_change(ID1, NETWORK_EGRESS);
+		up = asked(&again, 0, NULL);
+		if (i == 3)
+			world_drop(&w, k);
+		else
+			world_cut(&w, k);
+		ck_assert_uint_eq(ended(), k);
+		say_started(k, up, 0);	/* too late */
+		ck_assert_uint_eq(changed(rid), CODE_BAD_TRANSITION);
+	}
+	/* whoever is asked first, the maker or netd for the cut */
+	for (i = 0; i < 40; i++) {
+		k = world_net(&w, ID1, NULL);
+		world_open(&w, k, NULL);
+		rid = ask_change(ID1, NETWORK_EGRESS);
+		world_drop(&w, k);
+		again = changed(rid);
+		ck_assert(again == CODE_BAD_TRANSITION ||
+		    again == CODE_NOT_FOUND);
+	}
+	ck_assert(quiet(&w.apid, 100));
+}
+END_TEST
+
+static void
+adopt_as(int netns, uint64_t made_as, int open, unsigned int k, int up)
+{
+	struct msg_net_adopt	q = { .id = ID1, .network = made_as,
+				    .open = (uint64_t)open };
+	struct msg		m;
+	unsigned int		again;
+	uint32_t		rid;
+
+	world_kill(&w);
+	world_start(&w);
+	ck_assert_int_eq(chan_ask(&w.privd, MSG_NET_ADOPT, &q,
+	    fcntl(netns, F_DUPFD_CLOEXEC, 0), &rid), 0);
+	if (up)
+		say_started(k, asked(&again, 1, NULL), 1);
+	ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_NET_OPENED);
+	ck_assert_uint_eq(m.rid, rid);
+	ck_assert(quiet(&w.uplinkd, 50));
+	ck_assert_uint_eq(status(ID1).whole, 1);
+	ck_assert_uint_eq(status(ID1).state, open ? 1 : 2);
+}
+
+/* privd knows how it was made; what it has become since the kernel knows. */
+START_TEST(change_adopted)
+{
+	unsigned int	k;
+	int		netns;
+
+	k = world_net(&w, ID1, &netns);
+	world_open(&w, k, NULL);
+	to_egress(ID1, k);
+	adopt_as(netns, NETWORK_NONE, 1, k, 1);
+	ck_assert_uint_eq(status(ID1).network, NETWORK_EGRESS);
+	to_none(ID1, k);
+	adopt_as(netns, NETWORK_EGRESS, 1, k, 0);
+	ck_assert_uint_eq(status(ID1).network, NETWORK_NONE);
+	to_egress(ID1, k);
+	/* what is sealed is what it was made as, and says no more */
+	adopt_as(netns, NETWORK_NONE, 0, k, 0);
+	ck_assert_uint_eq(status(ID1).network, NETWORK_NONE);
+	/* nor when it is to be open: without a tap it is the lesser one */
+	adopt_as(netns, NETWORK_EGRESS, 1, k, 0);
+	ck_assert_uint_eq(status(ID1).network, NETWORK_NONE);
+	ck_assert(daemon_logged(w.log, "its ruleset is of no kind"));
+	close(netns);
+}
+END_TEST
+
 /* The pool: filled once a box of the kind was there, ended by a stop. */
 START_TEST(pool)
 {
@@ -386,6 +589,10 @@ uplink_tests(TCase *t)
 	tcase_add_test(t, no_tap);
 	tcase_add_test(t, hostile_uplinkd);
 	tcase_add_test(t, adopted);
+	tcase_add_test(t, change_refused);
+	tcase_add_test(t, change_fails);
+	tcase_add_test(t, change_lost);
+	tcase_add_test(t, change_adopted);
 	tcase_add_test(t, pool);
 	tcase_add_test(t, large_pool);
 }

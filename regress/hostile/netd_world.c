@@ -54,7 +54,9 @@ world_make(struct world *w)
 	memset(w, 0, sizeof(*w));
 	conf_default(&w->conf);
 	w->u1 = daemon_u1(WORLD_NETD, NETBASE);
-	w->privd.fd = w->apid.fd = w->uplinkd.fd = -1;
+	w->privd.fd = w->apid.fd = w->uplinkd.fd = w->to_uplinkd = -1;
+	w->exe = open(WB_TOP_BUILDDIR "/netd/netd", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ne(w->exe, -1);
 	daemon_log(w->log, "netd-test");
 }
 
@@ -64,6 +66,8 @@ world_free(struct world *w)
 	if (w->pid != 0)
 		world_kill(w);
 	close(w->u1);
+	close(w->exe);
+	fd_close(&w->to_uplinkd);
 	if (getenv("DAEMON_LOG") != NULL)
 		daemon_show(w->log);
 	unlink(w->log);
@@ -77,13 +81,10 @@ static void
 run(struct world *w, const int *fd, int n)
 {
 	struct rlimit	rl = { w->nofile, w->nofile };
-	int		exe = open(WB_TOP_BUILDDIR "/netd/netd", O_RDONLY |
-			    O_CLOEXEC);
 
-	if (exe == -1 || (w->nofile != 0 &&
-	    setrlimit(RLIMIT_NOFILE, &rl) == -1))
+	if (w->nofile != 0 && setrlimit(RLIMIT_NOFILE, &rl) == -1)
 		_exit(99);
-	daemon_exec(w->u1, exe, w->log, fd, n);
+	daemon_exec(w->u1, w->exe, w->log, fd, n);
 }
 
 void
@@ -91,11 +92,13 @@ world_start(struct world *w)
 {
 	struct msg_daemon_go	go = { .generation = 1 };
 	struct msg		m;
-	int			conf, pv[2], av[2], uv[2];
+	int			conf, pv[2], av[2], uv[2] = { -1,
+				    steal_fd(&w->to_uplinkd) };
 
 	daemon_pair(pv);
 	daemon_pair(av);
-	daemon_pair(uv);
+	if (uv[1] == -1)
+		daemon_pair(uv);
 	ck_assert_int_ne(conf = conf_seal(&w->conf), -1);
 	ck_assert_int_ne(w->pid = fork(), -1);
 	if (w->pid == 0)

@@ -18,6 +18,10 @@ struct world {
 	pid_t		 pid;		/* 0: none runs */
 	struct chan	 privd, apid, uplinkd;	/* our ends */
 	struct conf	 conf;
+	int		 exe;
+	int		 to_uplinkd;	/* owned until netd is started: its end
+					 * of a channel to another uplinkd than
+					 * the test, or -1 */
 	unsigned int	 nofile;	/* limit it is started with; 0: ours */
 	char		 log[64];	/* file of its stderr */
 };

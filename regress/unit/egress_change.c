@@ -9,24 +9,22 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "chan.h"
+#include "egress_flow.h"
 #include "egress_rig.h"
 #include "xmalloc.h"
 
 #define PUBLIC		"203.0.113.10"
 #define PUBLIC6		"2001:db8:1::10"
 #define SOON_US		50000
-#define WAIT_MS		1000
 
 /* ---- in the places of the others ----------------------------------------- */
 
@@ -209,60 +207,6 @@ open_wide(void *arg)
 
 /* ---- connections --------------------------------------------------------- */
 
-union addr {
-	struct sockaddr		sa;
-	struct sockaddr_in	in;
-	struct sockaddr_in6	in6;
-};
-
-static socklen_t
-address(const char *text, int port, union addr *a)
-{
-	memset(a, 0, sizeof(*a));
-	if (inet_pton(AF_INET, text, &a->in.sin_addr) == 1) {
-		a->in.sin_family = AF_INET;
-		a->in.sin_port = htons((uint16_t)port);
-		return sizeof(a->in);
-	}
-	(void)inet_pton(AF_INET6, text, &a->in6.sin6_addr);
-	a->in6.sin6_family = AF_INET6;
-	a->in6.sin6_port = htons((uint16_t)port);
-	return sizeof(a->in6);
-}
-
-static int
-connected(const char *to, int port, int type)
-{
-	union addr	a;
-	socklen_t	len = address(to, port, &a);
-	int		fd = socket(a.sa.sa_family, type | SOCK_CLOEXEC, 0);
-
-	if (fd == -1 || connect(fd, &a.sa, len) == -1) {
-		perror(to);
-		_exit(50);
-	}
-	return fd;
-}
-
-static int
-listener(int family, int port)
-{
-	union addr	a;
-	socklen_t	len = address(family == AF_INET ? "0.0.0.0" : "::",
-			    port, &a);
-	int		on = 1, fd = socket(family, SOCK_STREAM |
-			    SOCK_CLOEXEC, 0);
-
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == -1 ||
-	    (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY,
-	    &on, sizeof(on)) == -1) || bind(fd, &a.sa, len) == -1 ||
-	    listen(fd, 4096) == -1) {
-		perror("listen");
-		_exit(51);
-	}
-	return fd;
-}
-
 static const struct { const char *to; int type, v6; } outs[] = {
 	{ PUBLIC, SOCK_STREAM, 0 }, { PUBLIC, SOCK_DGRAM, 0 },
 	{ PUBLIC6, SOCK_STREAM, 1 }, { PUBLIC6, SOCK_DGRAM, 1 },
@@ -272,99 +216,40 @@ static const struct { const char *to; int type, v6; } outs[] = {
 };
 #define NOUTS	(sizeof(outs) / sizeof(outs[0]))
 
-static const struct { const char *to; int v6; } inner[] = {
-	{ "127.0.0.1", 0 }, { "127.9.9.9", 0 }, { "198.19.255.100", 0 },
-	{ "::1", 1 }, { "fd00::100", 1 }, { "::ffff:127.0.0.1", 1 },
-	{ "::ffff:198.19.255.100", 1 },
-};
-#define NINNER	(sizeof(inner) / sizeof(inner[0]))
-
-/* ECONNABORTED on it, at once. */
-static int
-has_ended(int fd)
-{
-	struct pollfd	p = { .fd = fd, .events = POLLIN };
-	char		b;
-
-	return poll(&p, 1, WAIT_MS) == 1 && recv(fd, &b, 1, 0) == -1 &&
-	    errno == ECONNABORTED;
-}
-
-/* Numbers go in at one end, and come out at the other in order. */
-struct flow { int in, out; uint32_t sent, seen; };
-
-static int
-flow_step(struct flow *f)
-{
-	uint32_t	v;
-	ssize_t		n;
-
-	while (f->sent - f->seen < 1000) {
-		v = f->sent;
-		n = send(f->in, &v, sizeof(v), MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (n == -1 && errno == EAGAIN)
-			break;
-		if (n != sizeof(v))
-			return -1;
-		f->sent++;
-	}
-	n = recv(f->out, &v, sizeof(v), MSG_WAITALL);
-	return n == sizeof(v) && v == f->seen++ ? 0 : -1;
-}
-
-static int
-flows_open(struct flow *f)
-{
-	int	l4 = listener(AF_INET, 8080), l6, n = 0;
-	size_t	i;
-
-	l6 = lab.v6 ? listener(AF_INET6, 8080) : -1;
-	for (i = 0; i < NINNER; i++) {
-		if (inner[i].v6 && !lab.v6)
-			continue;
-		f[n].in = connected(inner[i].to, 8080, SOCK_STREAM);
-		f[n].out = accept(strchr(inner[i].to, ':') == NULL ||
-		    strchr(inner[i].to, '.') != NULL ? l4 : l6, NULL, NULL);
-		if (f[n++].out == -1)
-			_exit(52);
-	}
-	return n;
-}
-
 static int
 holder(void *arg)
 {
 	const int	*ctl = arg;
-	struct flow	 f[NINNER];
+	struct flow	 f[FLOWS];
 	struct pollfd	 p = { .fd = *ctl, .events = POLLIN };
 	int		 out[NOUTS], i, n, left = 100;
 	size_t		 o;
 	char		 b = 'r';
 
 	memset(f, 0, sizeof(f));
-	n = flows_open(f);
+	n = flows_open(f, lab.v6);
 	for (o = 0; o < NOUTS; o++)
 		out[o] = outs[o].v6 && !lab.v6 ? -1 :
-		    connected(outs[o].to, LAB_PORT, outs[o].type);
+		    flow_connect(outs[o].to, LAB_PORT, outs[o].type);
 	if (write(*ctl, &b, 1) != 1)
 		return 1;
 	/* and some more of it when all is over */
 	while (left-- > 0) {
 		for (i = 0; i < n; i++)
 			if (flow_step(&f[i]) == -1) {
-				fprintf(stderr, "%s lost\n", inner[i].to);
+				fprintf(stderr, "%s lost\n", f[i].to);
 				return 2;
 			}
 		if (poll(&p, 1, 0) == 0)
 			left = 100;
 	}
 	for (o = 0; o < NOUTS; o++)
-		if (out[o] != -1 && !has_ended(out[o])) {
+		if (out[o] != -1 && !flow_ended(out[o])) {
 			fprintf(stderr, "%s lives on\n", outs[o].to);
 			return 3;
 		}
 	/* who listens within still does */
-	(void)connected("127.0.0.1", 8080, SOCK_STREAM);
+	(void)flow_connect("127.0.0.1", 8080, SOCK_STREAM);
 	return refused(NULL);
 }
 
@@ -418,15 +303,15 @@ many(void *arg)
 
 	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
 		return 1;
-	(void)listener(AF_INET, 8080);	/* nobody accepts: they are open */
+	(void)flow_listen(AF_INET, 8080);	/* nobody accepts: they are open */
 	for (i = 0; i < MANY; i++) {
-		own[i] = connected("127.0.0.1", 8080, SOCK_STREAM);
-		fd[i] = connected(PUBLIC, 9090, SOCK_STREAM);
+		own[i] = flow_connect("127.0.0.1", 8080, SOCK_STREAM);
+		fd[i] = flow_connect(PUBLIC, 9090, SOCK_STREAM);
 	}
 	if (write(*ctl, &b, 1) != 1 || read(*ctl, &b, 1) != 1)
 		return 2;
 	for (i = 0; i < MANY; i++)
-		if (!has_ended(fd[i]) || send(own[i], &b, 1, 0) != 1)
+		if (!flow_ended(fd[i]) || send(own[i], &b, 1, 0) != 1)
 			return 3;
 	return 0;
 }
@@ -437,7 +322,7 @@ sink(void *arg)
 	const int	*ctl = arg;
 	char		 b = 'r';
 
-	(void)listener(AF_INET, 9090);
+	(void)flow_listen(AF_INET, 9090);
 	return write(*ctl, &b, 1) == 1 && read(*ctl, &b, 1) == 1 ? 0 : 1;
 }
 

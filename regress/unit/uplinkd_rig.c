@@ -209,13 +209,32 @@ rig_limit(const char *controller, unsigned int k, const char *v2,
 	return first_line(in_k(v2_at(), k, v2));
 }
 
+/* Of one hierarchy: what is left of networks. */
+static void
+sweep(size_t i)
+{
+	DIR		*d = opendir(in_tree(i, "/uplinks"));
+	struct dirent	*e;
+	unsigned int	 k;
+	int		 n;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		k = (unsigned int)strtoul(e->d_name, NULL, 10);
+		for (n = 0; k != 0 && n < 200; n++) {
+			if (rmdir(in_k(i, k, "")) == 0 || errno == ENOENT)
+				break;
+			(void)poll(NULL, 0, 10);
+		}
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
 void
 rig_sweep(void)
 {
-	char		path[512];
-	unsigned int	k;
-	size_t		i;
-	int		n;
+	char	path[512];
+	size_t	i;
 
 	tree_find();
 	base_name();
@@ -223,12 +242,8 @@ rig_sweep(void)
 	    sizeof(path));
 	if (access(path, F_OK) == 0)
 		put(path, "1");
-	for (k = 1; k < 1000; k++)
-		for (n = 0; rig_cgroup(k) && n < 200; n++) {
-			for (i = 0; i < ntree; i++)
-				(void)rmdir(in_k(i, k, ""));
-			(void)poll(NULL, 0, 10);
-		}
+	for (i = 0; i < ntree; i++)
+		sweep(i);
 	tree_remove();
 }
 
