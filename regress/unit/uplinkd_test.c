@@ -341,6 +341,35 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* All said at once: the second end is for the start between. */
+START_TEST(ended_while_it_ends)
+{
+	struct msg_uplink_end	 e = { .k = K };
+	struct msg_uplink_start	 q = { .k = K };
+	struct msg		 m;
+	uint32_t		 first, start, second;
+	int			 i, netns = up(K);
+
+	ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_END, &e, -1, &first),
+	    0);
+	ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_START, &q,
+	    fcntl(netns, F_DUPFD_CLOEXEC, 0), &start), 0);
+	ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_END, &e, -1, &second),
+	    0);
+	for (i = 0; i < 3; i++) {
+		ck_assert_uint_eq(daemon_next(&r.netd, &m), m.rid == first ?
+		    MSG_OK : MSG_ERROR);
+		ck_assert(m.rid == first || m.rid == start ||
+		    m.rid == second);
+	}
+	ck_assert(!rig_cgroup(K));
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), ENETUNREACH);
+	rig_end(&r, K);
+	ck_assert(!rig_cgroup(K));
+	close(netns);
+}
+END_TEST
+
 /* What is no netns never comes as far as a handler: uplinkd ends. */
 START_TEST(not_a_netns)
 {
@@ -481,6 +510,7 @@ main(void)
 	tcase_add_test(t, end_overtakes);
 	tcase_add_test(t, they_live_on);
 	tcase_add_test(t, refusals);
+	tcase_add_test(t, ended_while_it_ends);
 	tcase_add_test(t, not_a_netns);
 	tcase_add_test(t, not_netds);
 	tcase_add_test(t, stop);
