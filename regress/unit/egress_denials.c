@@ -492,21 +492,27 @@ END_TEST
 START_TEST(tables_go)
 {
 	uint64_t	total[RS_COUNTERS];
+	struct attempt	open = { PUBLIC, IPPROTO_TCP, LAB_PORT, 0, -1 };
 	int		n = 100;
 
 	denials_live();
 	ck_assert_int_eq(lab_in(&lab, LAB_BOX, short_flood, &n), 0);
+	ck_assert_int_eq(lab_in(&lab, LAB_BOX, attempt, &open), 0);
 	pump(200000);
 	ck_assert_ptr_eq(net_set(box, RULESET_SEALED), NULL);
 	net_move(box, CUT);
 	denials_total(box->denials, total);
 	ck_assert_uint_eq(total[DENIED_SEALED], 100);
+	ck_assert_uint_eq(total[RS_OPENED], 1);
 	ck_assert_ptr_eq(net_set(box, RULESET_EGRESS), NULL);
 	net_move(box, OPEN);
 	n = 30;
 	ck_assert_int_eq(lab_in(&lab, LAB_BOX, short_flood, &n), 0);
 	denials_total(box->denials, total);
 	ck_assert_uint_eq(total[DENIED_SEALED], 130);
+	ck_assert_int_eq(lab_in(&lab, LAB_BOX, attempt, &open), 0);
+	denials_total(box->denials, total);
+	ck_assert_uint_eq(total[RS_OPENED], 2);
 	pump(100000);
 	net_drop(box);
 	ck_assert_uint_eq(sum(ID(1), -1), 130);
