@@ -359,6 +359,8 @@ START_TEST(both_ends)
 	world_open(&w, k, NULL);
 	b = start(netns, box);
 	f = start(r.lab.netns[LAB_INET], far);
+	/* what is to go on is there */
+	ck_assert_uint_eq(tell(&b, 'a'), 0);
 	for (i = 0; i < 2; i++) {
 		is_none(k, netns);
 		change(NETWORK_EGRESS, NULL);
