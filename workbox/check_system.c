@@ -18,6 +18,7 @@
 #include "xmalloc.h"
 
 #define MIB	(UINT64_C(1) << 20)
+#define RESERVE	4	/* networks `none': POOL of netd/pool.c */
 
 /* ---- this process ------------------------------------------------------ */
 
@@ -80,10 +81,20 @@ check_descriptors(const struct conf *c, struct finding *f)
 
 /* ---- settings ---------------------------------------------------------- */
 
+/*
+ * Those that the kernel counts for root, who made netd's: that one, one for
+ * each network that a box has or netd holds in reserve, and a probe's.
+ */
+static uint64_t
+userns_least(const struct conf *c)
+{
+	return c->max_boxes + RESERVE + c->egress_pool + 2;
+}
+
 int
 userns_cause(const struct conf *c, char why[256], char cure[256])
 {
-	uint64_t	v, least = c->max_boxes + 2;
+	uint64_t	v, least = userns_least(c);
 
 	if (look_number("/proc/sys/kernel/unprivileged_userns_clone", "", &v)
 	    == 0 && v == 0) {
@@ -107,8 +118,8 @@ userns_cause(const struct conf *c, char why[256], char cure[256])
 	if (look_number("/proc/sys/user/max_user_namespaces", "", &v) == 0 &&
 	    v < least) {
 		(void)snprintf(why, 256, "user.max_user_namespaces is %" PRIu64
-		    ": max-boxes = %" PRIu64 " needs %" PRIu64, v,
-		    c->max_boxes, least);
+		    ": max-boxes = %" PRIu64 " and egress-pool = %" PRIu64
+		    " need %" PRIu64, v, c->max_boxes, c->egress_pool, least);
 		(void)snprintf(cure, 256, "sysctl -w "
 		    "user.max_user_namespaces=%" PRIu64, 2 * least);
 		return 1;

@@ -148,8 +148,11 @@ put proc/sys/kernel/unprivileged_userns_clone 0
 seems user-namespaces "Debian's switch" warning 'kernel.unprivileged_userns_clone is 0: .* => sysctl -w kernel.unprivileged_userns_clone=1'
 put proc/sys/kernel/apparmor_restrict_unprivileged_userns 1
 seems user-namespaces "Ubuntu's switch" warning 'kernel.apparmor_restrict_unprivileged_userns is 1: .* => sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile .*/netd'
-put proc/sys/user/max_user_namespaces 1001
-seems user-namespaces "too few" warning 'user.max_user_namespaces is 1001: max-boxes = 1000 needs 1002 => sysctl -w user.max_user_namespaces=2004'
+put proc/sys/user/max_user_namespaces 1009
+seems user-namespaces "too few" warning 'user.max_user_namespaces is 1009: max-boxes = 1000 and egress-pool = 4 need 1010 => sysctl -w user.max_user_namespaces=2020'
+put proc/sys/user/max_user_namespaces 1010
+is "user-namespaces: just enough" "$(at | line user-namespaces | cut -c1-3)" 'ok '
+good
 put proc/self/mounts '/dev/sda1 / ext4 rw 0 0'
 seems cgroup "no tree" failed 'there is no cgroup v2 tree => mount -t cgroup2 none /sys/fs/cgroup/unified, or boot with systemd.unified_cgroup_hierarchy=1'
 put proc/self/mounts 'none /sys/fs/cgroup/memory cgroup rw,memory 0 0
