@@ -352,13 +352,19 @@ http_conn_crowds(const struct http_conn *c)
 	    c->server->conf.max_conns / CROWD_PART;
 }
 
+int
+http_conn_ends(const struct http_conn *c)
+{
+	/* What is left of a body that was not read is no next message. */
+	return c->close || c->parse.close || c->server->stopping ||
+	    http_conn_crowds(c) || (c->phase != HTTP_BUSY &&
+	    (c->parse.body == HTTP_B_CHUNKED || c->parse.length > 0));
+}
+
 void
 http_conn_answered(struct http_conn *c, int close)
 {
-	/* What is left of a body that was not read is no next message. */
-	c->close |= close || c->parse.close || c->server->stopping ||
-	    http_conn_crowds(c) || (c->phase != HTTP_BUSY && (c->parse.body == HTTP_B_CHUNKED ||
-	    c->parse.length > 0));
+	c->close = close || http_conn_ends(c);
 	c->req = NULL;
 	conn_phase(c, HTTP_FLUSH);
 	http_conn_flush(c);

@@ -129,6 +129,8 @@ void	http_conn_flush(struct http_conn *);
  * is never copied.  At most HTTP_PARTS + 2 pieces; the array is changed.
  */
 void	http_conn_put(struct http_conn *, struct iovec *, size_t n);
+/* Whether no request is read after this one, whose head was parsed. */
+int	http_conn_ends(const struct http_conn *);
 /* The answer is complete; close: no request after it. */
 void	http_conn_answered(struct http_conn *, int close);
 /* Cut now; the request, if any, is told. */

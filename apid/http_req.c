@@ -442,15 +442,14 @@ out_head(struct http_conn *c, const char *id, int status, int close)
 	    close ? "Connection: close\r\n" : "");
 }
 
-/* Whether this answer will be the connection's last one. */
+/*
+ * Whether this answer will be the connection's last one; who sends no more
+ * may still be answered what it sent before.
+ */
 static int
-will_close(const struct http_req *r)
+will_close(const struct http_conn *c)
 {
-	const struct http_conn	*c = r->conn;
-
-	return r->parse.close || c->server->stopping || c->eof || c->close ||
-	    http_conn_crowds(c) || (c->phase != HTTP_BUSY && (r->parse.body == HTTP_B_CHUNKED ||
-	    r->parse.length > 0));
+	return c->eof || http_conn_ends(c);
 }
 
 void
@@ -497,7 +496,7 @@ reply(struct http_req *r, int status, const char *type, char *body,
 		return;
 	}
 	http_conn_enter(c);
-	out_head(c, r->id, status, will_close(r));
+	out_head(c, r->id, status, will_close(c));
 	out_added(r);
 	if (type != NULL)
 		out_printf(c, "Content-Type: %s\r\nContent-Length: %zu\r\n",
@@ -695,7 +694,7 @@ http_stream(struct http_req *r, int status, const char *type)
 		return;
 	r->chunked = r->parse.minor == 1;
 	http_conn_enter(c);
-	out_head(c, r->id, status, !r->chunked || will_close(r));
+	out_head(c, r->id, status, !r->chunked || will_close(c));
 	out_added(r);
 	out_printf(c, "X-Accel-Buffering: no\r\nContent-Type: %s\r\n%s\r\n",
 	    type, r->chunked ? "Transfer-Encoding: chunked\r\n" : "");
