@@ -26,7 +26,6 @@
  * Must never: execute a program, send a packet, read a message of a peer of
  * netd or a byte of a box.
  */
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -39,7 +38,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/netlink.h>
-#include <linux/nsfs.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -53,11 +51,8 @@
 #include "log.h"
 #include "netd.h"
 #include "netd_maker_calls.h"
+#include "netns_owner.h"
 #include "xmalloc.h"
-
-#ifndef NS_GET_OWNER_UID
-#define NS_GET_OWNER_UID	_IO(0xb7, 0x4)
-#endif
 
 /* The maker's descriptors, at fixed places below the fence's last_fd. */
 #define FD_NETD		3		/* questions and answers */
@@ -215,22 +210,11 @@ make_netns(struct work *w, unsigned int k)
 static int
 check_netns(struct work *w, const struct stat *u1, unsigned int *ret_k)
 {
-	auto_close int	un = -1, up = -1;
-	struct stat	st;
-	uid_t		k;
+	auto_close int	un = -1;
 
 	w->step = "own netns";
-	if ((un = ioctl(w->netns, NS_GET_USERNS)) == -1 ||
-	    (up = ioctl(un, NS_GET_PARENT)) == -1 ||
-	    ioctl(un, NS_GET_OWNER_UID, &k) == -1 || fstat(up, &st) == -1)
-		return -1;
-	if (st.st_ino != u1->st_ino || st.st_dev != u1->st_dev || k < 1 ||
-	    k > NET_KMAX) {
-		errno = EPERM;
-		return -1;
-	}
-	*ret_k = k;
-	return 0;
+	un = netns_owner(w->netns, u1, ret_k);
+	return un == -1 ? -1 : 0;
 }
 
 static int

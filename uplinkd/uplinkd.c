@@ -292,7 +292,6 @@ main(void)
 {
 	struct uplinks_conf	 u = { .ep = FD_EPOLL, .netd = &netd };
 	const struct conf	*conf;
-	struct stat		 st;
 
 	if ((conf = conf_read(CONF_FD)) == NULL)
 		fatal("read configuration");
@@ -303,10 +302,8 @@ main(void)
 	u.connections = (unsigned int)conf->egress_connections;
 	u.talk = strcmp(conf->log_level, "debug") == 0 &&
 	    strcmp(conf->log, "stderr") == 0;
-	if (stat("/proc/self/ns/user", &st) == -1)
+	if (stat("/proc/self/ns/user", &u.u1) == -1)
 		fatal("own user namespace");
-	u.u1 = st.st_ino;
-	u.u1_dev = st.st_dev;
 	if (cgroup_find() == -1)
 		fatalx("%s", cgroup_why());
 	uplink_dns(conf->egress_dns);

@@ -5,6 +5,7 @@
 #ifndef UPLINKD_UPLINKD_H
 #define UPLINKD_UPLINKD_H
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <stddef.h>
@@ -12,8 +13,9 @@
 
 #include "chan.h"
 #include "conf.h"
+#include "netns_owner.h"
 
-#define UPLINK_KMAX	65535	/* k: uids of U1 that name networks, from 1 */
+#define UPLINK_KMAX	NETNS_KMAX	/* an uplink has its network's k */
 #define SLIRP		"/usr/bin/slirp4netns"
 
 /* ---- root.c: the files that there are --------------------------------- */
@@ -84,8 +86,7 @@ struct uplinks_conf {
 	struct chan	*netd;		/* borrowed: uplinkd.c */
 	unsigned int	 connections;
 	int		 talk;
-	ino_t		 u1;		/* of our user namespace */
-	dev_t		 u1_dev;
+	struct stat	 u1;		/* of our user namespace */
 };
 
 /* epoll's data: what, and whose. */

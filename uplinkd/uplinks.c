@@ -25,16 +25,13 @@
  * Must never: tell that one is up which did not say so; signal a number.
  */
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/nsfs.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -42,13 +39,10 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "netns_owner.h"
 #include "ulid.h"
 #include "uplinkd.h"
 #include "xmalloc.h"
-
-#ifndef NS_GET_OWNER_UID
-#define NS_GET_OWNER_UID	_IO(0xb7, 0x4)
-#endif
 
 #define START_MS	5000	/* until it says that packets can go */
 #define AGAIN_MS	50	/* an end is looked after so often */
@@ -228,24 +222,14 @@ end_again(struct uplink *u)
 
 /* ---- the start ------------------------------------------------------------- */
 
-/*
- * The user namespace that owns a netns, if it is one that netd's maker makes
- * for this k: below U1 and of the owner k.  -1 with EPERM: it is another.
- */
+/* The user namespace that owns a netns, if it is this k's; else -1. */
 static int
 owner(int netns, unsigned int k)
 {
-	auto_close int	un = ioctl(netns, NS_GET_USERNS);
-	auto_close int	up = un == -1 ? -1 : ioctl(un, NS_GET_PARENT);
-	struct stat	st;
-	uid_t		uid;
+	unsigned int	is = 0;
+	auto_close int	un = netns_owner(netns, &conf.u1, &is);
 
-	if (up == -1 || ioctl(un, NS_GET_OWNER_UID, &uid) == -1 ||
-	    fstat(up, &st) == -1)
-		return -1;
-	errno = EPERM;
-	return st.st_ino == conf.u1 && st.st_dev == conf.u1_dev && uid == k ?
-	    steal_fd(&un) : -1;
+	return is == k ? steal_fd(&un) : -1;
 }
 
 /* Whether the host has a route to the open internet; no packet is sent. */
