@@ -112,11 +112,12 @@ ready(void)
 
 /*
  * netd, which is told to stop, too, has some of them ended that no box has;
- * what boxes have goes on.
+ * what boxes have goes on.  Who waits for one asks the next uplinkd.
  */
 static void
 on_stop(const struct msg *m)
 {
+	uplinks_stop();
 	stop_rid = m->rid;
 	stop_due = mono_ms() + STOP_MS;
 }

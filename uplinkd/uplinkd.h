@@ -100,12 +100,14 @@ void		 uplinkd_on_start(struct msg *);
 void		 uplinkd_on_end(const struct msg *);
 /* netd has said which it keeps: all others of before are ended. */
 void		 uplinks_go(void);
+/* No start that has not begun begins any more. */
+void		 uplinks_stop(void);
 void		 uplinks_event(enum ev, unsigned int k);
 /* Children have ended. */
 void		 uplinks_reap(void);
-/* What is due; milliseconds until the next, -1: nothing is. */
+/* What is due, and starts; milliseconds until the next, -1: nothing is. */
 int		 uplinks_tick(void);
-/* How many are being started or ended. */
+/* How many are being started or ended, not those that wait. */
 unsigned int	 uplinks_busy(void);
 
 /* ---- uplinkd.c ----------------------------------------------------------- */

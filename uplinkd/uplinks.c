@@ -4,20 +4,26 @@
  * Theory of operation.  An uplink is known by k.  Its life:
  *
  *	FOUND		outlived the daemons of before; netd may keep it
+ *	WAITING		for its turn to start
  *	STARTING	a child is on its way to be slirp4netns
  *	UP		it said that packets can go
  *	ENDING		SIGKILL was sent to all in its cgroup
  *
  *	(none) -> FOUND		at start
- *	(none) -> STARTING	by UPLINK_START
+ *	(none) -> WAITING	by UPLINK_START
+ *	WAITING -> STARTING	in their order, while fewer than STARTS are
  *	FOUND -> UP		by UPLINK_START with keep 1
  *	STARTING -> UP		by its word, within START_MS
  *	any -> ENDING		by UPLINK_END, by its death, by a failure;
- *				FOUND also by DAEMON_GO and UPLINK_START 0
+ *				FOUND also by DAEMON_GO and UPLINK_START 0;
+ *				WAITING by DAEMON_STOP
+ *	ENDING -> WAITING	as below, if a start was asked for since
  *	ENDING -> (none)	when its cgroup is empty, its child reaped,
  *				and the cgroup removed
  *
- * An UPLINK_START that meets an ENDING one waits for its end.  What runs
+ * An UPLINK_START that meets an ENDING one waits for its end.  After the
+ * death of very many all of them are asked for at once: they start by turns,
+ * so that each has the processors, and the time that it may take.  What runs
  * where is asked of the kernel: an uplink is the processes in the cgroup k,
  * whoever is the parent of them; no pid is kept but that of a child that was
  * not reaped.
@@ -45,19 +51,22 @@
 #include "xmalloc.h"
 
 #define START_MS	5000	/* until it says that packets can go */
+#define STARTS		16	/* at one time: each takes one processor some
+				 * 20 ms, and is a process of netd's uid until
+				 * it has its own (RLIMIT_NPROC) */
 #define AGAIN_MS	50	/* an end is looked after so often */
 #define END_TRIES	100	/* then it is told as one that does not end */
 
-enum state { FOUND, STARTING, UP, ENDING };
+enum state { FOUND, WAITING, STARTING, UP, ENDING };
 
 struct uplink {
-	TAILQ_ENTRY(uplink)	 busy;	/* STARTING, ENDING */
+	TAILQ_ENTRY(uplink)	 entry;	/* of the list of its state */
 	enum state		 state;
 	unsigned int		 k;
 	pid_t			 pid;	/* a child, not reaped; 0: none */
 	int			 events; /* owned: cgroup.events */
 	int			 ready;	/* owned: from the child, STARTING */
-	int			 netns;	/* owned: for a start that waits */
+	int			 netns;	/* owned: for a start to come */
 	int			 ipv6;
 	int			 tell;	/* UPLINK_DOWN, when it has ended */
 	unsigned int		 tries;	/* of an end */
@@ -65,12 +74,13 @@ struct uplink {
 	uint32_t		 start_rid, end_rid;	/* to answer; 0: none */
 };
 
-static struct uplink		*by_k[UPLINK_KMAX + 1];	/* owned */
-static TAILQ_HEAD(, uplink)	 busy = TAILQ_HEAD_INITIALIZER(busy);
-static unsigned int		 nbusy;
-static struct uplinks_conf	 conf;
+TAILQ_HEAD(uplinks, uplink);
 
-static void	up_start(struct uplink *, int netns);
+static struct uplink		*by_k[UPLINK_KMAX + 1];	/* owned */
+static struct uplinks		 waiting = TAILQ_HEAD_INITIALIZER(waiting);
+static struct uplinks		 busy = TAILQ_HEAD_INITIALIZER(busy);
+static unsigned int		 nbusy, nstarting;	/* of nbusy */
+static struct uplinks_conf	 conf;
 
 /* ---- the table --------------------------------------------------------- */
 
@@ -95,21 +105,26 @@ up_free(struct uplink *u)
 	free(u);
 }
 
-static int
-is_busy(enum state s)
+/* Those of this state, in the order in which they came there; NULL: none. */
+static struct uplinks *
+list_of(enum state s)
 {
-	return s == STARTING || s == ENDING;
+	return s == WAITING ? &waiting : s == STARTING || s == ENDING ? &busy :
+	    NULL;
 }
 
-/* was: whether it is in the list. */
 static void
-up_move(struct uplink *u, enum state to, int was)
+up_move(struct uplink *u, enum state to)
 {
-	if (was && !is_busy(to))
-		TAILQ_REMOVE(&busy, u, busy);
-	if (!was && is_busy(to))
-		TAILQ_INSERT_TAIL(&busy, u, busy);
-	nbusy = nbusy + (unsigned int)is_busy(to) - (unsigned int)was;
+	struct uplinks	*from = list_of(u->state), *into = list_of(to);
+
+	if (from != NULL)
+		TAILQ_REMOVE(from, u, entry);
+	if (into != NULL)
+		TAILQ_INSERT_TAIL(into, u, entry);
+	nbusy += (unsigned int)(into == &busy) - (unsigned int)(from == &busy);
+	nstarting += (unsigned int)(to == STARTING) -
+	    (unsigned int)(u->state == STARTING);
 	u->state = to;
 	u->due = mono_ms() + (to == STARTING ? START_MS : AGAIN_MS);
 }
@@ -148,6 +163,14 @@ start_failed(struct uplink *u, const char *why)
 	u->start_rid = 0;
 }
 
+/* A start that has had no turn yet, if there is one, will have none. */
+static void
+start_drop(struct uplink *u, const char *why)
+{
+	start_failed(u, why);
+	fd_close(&u->netns);
+}
+
 /* ---- the end --------------------------------------------------------------- */
 
 /* Kills what is in it, and a child that is not there yet. */
@@ -165,7 +188,7 @@ up_end(struct uplink *u)
 {
 	if (u->state != ENDING)
 		u->tries = 0;
-	up_move(u, ENDING, is_busy(u->state));
+	up_move(u, ENDING);
 	fd_close(&u->ready);
 	up_kill(u);
 }
@@ -175,7 +198,6 @@ static void
 up_gone(struct uplink *u)
 {
 	struct msg_uplink_down	m = { .k = u->k };
-	int			netns = steal_fd(&u->netns);
 
 	if (u->end_rid != 0)
 		uplinkd_sent(chan_ok(conf.netd, u->end_rid));
@@ -185,11 +207,11 @@ up_gone(struct uplink *u)
 	u->end_rid = 0;
 	u->tell = 0;
 	fd_close(&u->events);
-	if (netns != -1) {
-		up_start(u, netns);
+	if (u->netns != -1) {
+		up_move(u, WAITING);
 		return;
 	}
-	up_move(u, FOUND, 1);	/* out of the list */
+	up_move(u, FOUND);	/* out of the list */
 	up_free(u);
 }
 
@@ -213,8 +235,7 @@ end_again(struct uplink *u)
 			uplinkd_sent(chan_error(conf.netd, u->end_rid,
 			    CODE_BUSY, "it does not end"));
 		u->end_rid = 0;
-		start_failed(u, "the one before does not end");
-		fd_close(&u->netns);
+		start_drop(u, "the one before does not end");
 	}
 	up_kill(u);
 	end_look(u);
@@ -270,15 +291,15 @@ up_fork(struct uplink *u, int netns, int un)
 	return "fork";
 }
 
-/* Takes netns; failing, it is ended and start_rid answered. */
+/* Its turn has come; failing, it is ended and start_rid answered. */
 static void
-up_start(struct uplink *u, int netns_arg)
+up_start(struct uplink *u)
 {
-	auto_close int	netns = netns_arg;
+	auto_close int	netns = steal_fd(&u->netns);
 	auto_close int	un = owner(netns, u->k);
 	const char	*step = NULL;
 
-	up_move(u, STARTING, is_busy(u->state));
+	up_move(u, STARTING);
 	u->ipv6 = has_ipv6();
 	if (un == -1) {
 		start_failed(u, "the network namespace is not k's");
@@ -309,7 +330,7 @@ on_ready(struct uplink *u)
 	if (n == -1 && errno == EAGAIN)
 		return;
 	if (n == 1 && buf[0] == '1') {
-		up_move(u, UP, 1);
+		up_move(u, UP);
 		fd_close(&u->ready);
 		log_debug("uplink %u: up%s", u->k, u->ipv6 ? ", with IPv6" :
 		    "");
@@ -330,6 +351,8 @@ up_look(struct uplink *u, int died)
 {
 	if (u->state == STARTING)
 		return;			/* its pipe tells, and why */
+	if (u->state == WAITING)
+		return;			/* it is of the one before */
 	if (u->state != ENDING) {
 		if (!died && cgroup_populated(u->events))
 			return;
@@ -378,7 +401,7 @@ uplinks_tick(void)
 	uint64_t	 now = mono_ms(), least = UINT64_MAX;
 
 	for (u = TAILQ_FIRST(&busy); u != NULL; u = next) {
-		next = TAILQ_NEXT(u, busy);
+		next = TAILQ_NEXT(u, entry);
 		if (now < u->due)
 			continue;
 		if (u->state == STARTING) {
@@ -387,7 +410,9 @@ uplinks_tick(void)
 		} else
 			end_again(u);
 	}
-	TAILQ_FOREACH(u, &busy, busy)
+	while (nstarting < STARTS && (u = TAILQ_FIRST(&waiting)) != NULL)
+		up_start(u);
+	TAILQ_FOREACH(u, &busy, entry)
 		least = u->due < least ? u->due : least;
 	if (least == UINT64_MAX)
 		return -1;
@@ -427,13 +452,14 @@ uplinkd_on_start(struct msg *m)
 	if (u == NULL) {
 		u = up_new((unsigned int)b->k);
 		u->start_rid = m->rid;
-		up_start(u, steal_fd(&m->fd));
+		u->netns = steal_fd(&m->fd);
+		up_move(u, WAITING);
 		return;
 	}
 	u->start_rid = m->rid;
 	if (u->state == FOUND && b->keep != 0) {
 		u->ipv6 = has_ipv6();
-		up_move(u, UP, 0);
+		up_move(u, UP);
 		started(u, 1);
 		return;
 	}
@@ -456,8 +482,7 @@ uplinkd_on_end(const struct msg *m)
 		return;
 	}
 	/* also one that waits for an end that was asked for before */
-	start_failed(u, "it was ended while it was started");
-	fd_close(&u->netns);
+	start_drop(u, "it was ended while it was started");
 	if (u->end_rid != 0) {
 		uplinkd_sent(chan_error(conf.netd, m->rid, CODE_BUSY,
 		    "uplink %u is being ended", u->k));
@@ -484,7 +509,7 @@ on_found(unsigned int k)
 		u->state = FOUND;
 		return;
 	}
-	up_move(u, ENDING, 0);	/* empty, or not where it is tracked */
+	up_move(u, ENDING);	/* empty, or not where it is tracked */
 }
 
 void
@@ -510,4 +535,21 @@ uplinks_go(void)
 	}
 	if (n > 0)
 		log_info("%u uplinks of nobody were ended", n);
+}
+
+void
+uplinks_stop(void)
+{
+	struct uplink	*u;
+	unsigned int	 k;
+
+	for (k = 1; k <= UPLINK_KMAX; k++) {
+		if ((u = by_k[k]) == NULL || u->netns == -1)
+			continue;
+		start_drop(u, "uplinkd was told to stop");
+		if (u->state == WAITING) {
+			up_end(u);
+			end_look(u);
+		}
+	}
 }

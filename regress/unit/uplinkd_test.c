@@ -28,6 +28,7 @@
 #include "xmalloc.h"
 
 #define K		41
+#define MANY		100
 #define PUBLIC		"203.0.113.10"
 #define PUBLIC6		"2001:db8:1::10"
 
@@ -278,6 +279,48 @@ START_TEST(end_overtakes)
 }
 END_TEST
 
+/*
+ * All at once, as after the death of all: each has its turn, but one whose
+ * end is asked for before.
+ */
+START_TEST(many)
+{
+	struct msg_uplink_start	q = { .k = 0 };
+	struct msg_uplink_end	e = { .k = K + MANY };
+	struct msg		m;
+	static int		netns[MANY + 1];
+	unsigned int		i, errors = 0, up = 0;
+
+	for (i = 0; i <= MANY; i++)
+		netns[i] = rig_netns(&r, K + i);
+	for (i = 0; i <= MANY; i++) {
+		q.k = K + i;
+		ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_START, &q,
+		    netns[i], NULL), 0);
+	}
+	ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_END, &e, -1, NULL), 0);
+	for (i = 0; i < MANY + 2; i++)
+		switch (daemon_next(&r.netd, &m)) {
+		case MSG_UPLINK_STARTED:
+			ck_assert_uint_lt(m.body.uplink_started.k, K + MANY);
+			up++;
+			break;
+		case MSG_ERROR:
+			ck_assert_str_eq(m.body.error.detail,
+			    "it was ended while it was started");
+			errors++;
+			break;
+		default:
+			ck_assert_uint_eq(m.row->type, MSG_OK);
+		}
+	ck_assert_uint_eq(up, MANY);
+	ck_assert_uint_eq(errors, 1);
+	for (i = 0; i < MANY; i++)
+		ck_assert_msg(rig_slirp(K + i) != 0, "%u", K + i);
+	ck_assert(!rig_cgroup(K + MANY));
+}
+END_TEST
+
 /* Restart: one is kept, one is nobody's, one is not to be kept. */
 START_TEST(they_live_on)
 {
@@ -508,6 +551,7 @@ main(void)
 	tcase_add_test(t, death_is_told);
 	tcase_add_test(t, end_leaves_nothing);
 	tcase_add_test(t, end_overtakes);
+	tcase_add_test(t, many);
 	tcase_add_test(t, they_live_on);
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, ended_while_it_ends);
