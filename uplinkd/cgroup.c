@@ -10,6 +10,10 @@
  * limit is what the connections that it may have need; with less the box
  * could have it killed.
  *
+ * Once it says that it is up, it may have no other process any more: which it
+ * needs none of, and which tells the next uplinkd that it said so, as nobody
+ * but us writes there.
+ *
  * Must never: touch a name that is not a number.
  */
 #include <sys/stat.h>
@@ -31,23 +35,30 @@
 #define KEEP		8		/* bytes of LEAF that stay: /uplinks */
 #define MEMORY_BASE	(UINT64_C(8) << 20)
 #define MEMORY_EACH	419430		/* 0.4 MiB */
-#define PIDS		8		/* it is two, for a moment */
+#define PIDS		"8"		/* it is two, for a moment */
+#define PIDS_UP		"1"		/* and one for ever */
 
 static struct { char path[512]; int fd; } dirs[CGROUPS];
 static size_t		 ndirs;
 static uint64_t		 memory;
 static char		 why[160];
 
+enum part { MEMORY = 1, NPIDS = 2 };
+
 /* What is there of these is written, in this order; v1's names are others. */
-static const struct { const char *file; int v2; enum { MEM, ZERO, NPIDS } v; }
-knobs[] = {
-	{ "memory.max", 1, MEM },
-	{ "memory.swap.max", 1, ZERO },
-	{ "memory.limit_in_bytes", 0, MEM },
+static const struct knob {
+	const char	*file;
+	int		 v2;		/* -1: in both */
+	enum part	 part;
+	const char	*text;		/* NULL: the bytes of `memory' */
+} knobs[] = {
+	{ "memory.max", 1, MEMORY, NULL },
+	{ "memory.swap.max", 1, MEMORY, "0" },
+	{ "memory.limit_in_bytes", 0, MEMORY, NULL },
 	/* v1 charges socket buffers to nobody without this */
-	{ "memory.kmem.tcp.limit_in_bytes", 0, MEM },
-	{ "memory.memsw.limit_in_bytes", 0, MEM },
-	{ "pids.max", -1, NPIDS },
+	{ "memory.kmem.tcp.limit_in_bytes", 0, MEMORY, NULL },
+	{ "memory.memsw.limit_in_bytes", 0, MEMORY, NULL },
+	{ "pids.max", -1, NPIDS, PIDS },
 };
 
 static int __attribute__((format(printf, 1, 2)))
@@ -247,26 +258,25 @@ cgroup_open(unsigned int connections)
 
 /* ---- one -------------------------------------------------------------- */
 
-/* Bits of what was limited: 1 memory, 2 pids; -1: errno. */
+/* Bits of enum part, of what was limited; -1: errno. */
 static int
 limit(size_t i, unsigned int k)
 {
-	char		text[32];
-	const char	*file;
-	size_t		j;
-	int		done = 0;
+	const struct knob	*n;
+	char			 text[32];
+	const char		*file;
+	int			 done = 0;
 
-	for (j = 0; j < sizeof(knobs) / sizeof(knobs[0]); j++) {
-		file = in_k(k, knobs[j].file);
-		if (knobs[j].v2 == (i != 0) ||
+	(void)snprintf(text, sizeof(text), "%" PRIu64, memory);
+	for (n = knobs; n < knobs + sizeof(knobs) / sizeof(knobs[0]); n++) {
+		file = in_k(k, n->file);
+		if (n->v2 == (i != 0) ||
 		    faccessat(dirs[i].fd, file, F_OK, 0) == -1)
 			continue;
-		(void)snprintf(text, sizeof(text), "%" PRIu64,
-		    knobs[j].v == MEM ? memory :
-		    knobs[j].v == NPIDS ? PIDS : 0);
-		if (put(dirs[i].fd, file, text) == -1)
+		if (put(dirs[i].fd, file, n->text == NULL ? text : n->text) ==
+		    -1)
 			return fail("cgroup %s", file);
-		done |= knobs[j].v == NPIDS ? 2 : 1;
+		done |= n->part;
 	}
 	return done;
 }
@@ -286,10 +296,42 @@ cgroup_make(unsigned int k)
 			return -1;
 		all |= r;
 	}
-	if (all == 3)
+	if (all == (MEMORY | NPIDS))
 		return 0;
 	errno = ENOENT;
 	return fail("cgroup without limits of memory or processes");
+}
+
+/* The hierarchy that bounds its processes, by a descriptor of the bound. */
+static int
+pids_open(unsigned int k, int flags)
+{
+	size_t	i;
+	int	fd = -1;
+
+	for (i = 0; i < ndirs && fd == -1; i++)
+		fd = openat(dirs[i].fd, in_k(k, "pids.max"), flags |
+		    O_CLOEXEC);
+	return fd;
+}
+
+int
+cgroup_up(unsigned int k)
+{
+	auto_close int	fd = pids_open(k, O_WRONLY);
+
+	return fd != -1 && write(fd, PIDS_UP, 1) == 1 ? 0 :
+	    fail("cgroup %u/pids.max", k);
+}
+
+int
+cgroup_was_up(unsigned int k)
+{
+	auto_close int	fd = pids_open(k, O_RDONLY);
+	char		is[sizeof(PIDS_UP "\n")];
+
+	return fd != -1 && read(fd, is, sizeof(is)) == sizeof(is) - 1 &&
+	    memcmp(is, PIDS_UP "\n", sizeof(is) - 1) == 0;
 }
 
 int

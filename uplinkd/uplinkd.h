@@ -48,6 +48,10 @@ const char	*cgroup_path(size_t i);
 int		 cgroup_open(unsigned int connections);
 /* The cgroup of k with its limits.  0, or -1 with errno. */
 int		 cgroup_make(unsigned int k);
+/* It said that packets can go: 0, or -1 with errno. */
+int		 cgroup_up(unsigned int k);
+/* Whether that was so, for this uplinkd or one of before. */
+int		 cgroup_was_up(unsigned int k);
 /* Moves the caller there. */
 int		 cgroup_enter(unsigned int k);
 /* cgroup.events, to wait for EPOLLPRI; or -1 with errno. */

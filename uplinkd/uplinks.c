@@ -12,10 +12,10 @@
  *	(none) -> FOUND		at start
  *	(none) -> WAITING	by UPLINK_START
  *	WAITING -> STARTING	in their order, while fewer than STARTS are
- *	FOUND -> UP		by UPLINK_START with keep 1
+ *	FOUND -> UP		by UPLINK_START with keep 1, if it had said so
  *	STARTING -> UP		by its word, within START_MS
  *	any -> ENDING		by UPLINK_END, by its death, by a failure;
- *				FOUND also by DAEMON_GO and UPLINK_START 0;
+ *				FOUND also by DAEMON_GO and another start;
  *				WAITING by DAEMON_STOP
  *	ENDING -> WAITING	as below, if a start was asked for since
  *	ENDING -> (none)	when its cgroup is empty, its child reaped,
@@ -23,7 +23,9 @@
  *
  * An UPLINK_START that meets an ENDING one waits for its end.  After the
  * death of very many all of them are asked for at once: they start by turns,
- * so that each has the processors, and the time that it may take.  What runs
+ * so that each has the processors, and the time that it may take.  One that
+ * was on its way when its uplinkd ended is not kept: its word went nowhere,
+ * and that it was heard stands in its cgroup (cgroup_up()).  What runs
  * where is asked of the kernel: an uplink is the processes in the cgroup k,
  * whoever is the parent of them; no pid is kept but that of a child that was
  * not reaped.
@@ -329,7 +331,7 @@ on_ready(struct uplink *u)
 
 	if (n == -1 && errno == EAGAIN)
 		return;
-	if (n == 1 && buf[0] == '1') {
+	if (n == 1 && buf[0] == '1' && cgroup_up(u->k) == 0) {
 		up_move(u, UP);
 		fd_close(&u->ready);
 		log_debug("uplink %u: up%s", u->k, u->ipv6 ? ", with IPv6" :
@@ -338,7 +340,7 @@ on_ready(struct uplink *u)
 		return;
 	}
 	buf[n > 0 ? n : 0] = '\0';
-	start_failed(u, n > 0 ? buf :
+	start_failed(u, n > 1 ? buf : n == 1 ? cgroup_why() :
 	    "slirp4netns has ended before it was ready");
 	up_end(u);
 }
@@ -457,7 +459,7 @@ uplinkd_on_start(struct msg *m)
 		return;
 	}
 	u->start_rid = m->rid;
-	if (u->state == FOUND && b->keep != 0) {
+	if (u->state == FOUND && b->keep != 0 && cgroup_was_up(u->k)) {
 		u->ipv6 = has_ipv6();
 		up_move(u, UP);
 		started(u, 1);

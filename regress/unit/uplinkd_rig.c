@@ -371,12 +371,32 @@ rig_kill(struct rig *r)
 
 /* ---- a netns ------------------------------------------------------------- */
 
-/* In U1, as its root: a child of uid k in namespaces of its own. */
-static void	carrier(const struct rig *, unsigned int, int)
+/* In namespaces of its own; deeper: in others below these. */
+static void	inner(unsigned int, int, int, int) __attribute__((noreturn));
+
+static void
+inner(unsigned int k, int deeper, int in, int out)
+{
+	char	c = 0;
+
+	if (setresuid(k, k, k) == -1 || prctl(PR_SET_DUMPABLE, 1) == -1 ||
+	    unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1)
+		_exit(1);
+	(void)!write(out, &c, 1);
+	if (read(in, &c, 1) != 1 || (deeper && (setresgid(0, 0, 0) == -1 ||
+	    unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1)))
+		_exit(1);
+	(void)!write(out, &c, 1);
+	for (;;)
+		pause();
+}
+
+/* In U1, as its root: a child of uid k there. */
+static void	carrier(const struct rig *, unsigned int, int, int)
     __attribute__((noreturn));
 
 static void
-carrier(const struct rig *r, unsigned int k, int out)
+carrier(const struct rig *r, unsigned int k, int deeper, int out)
 {
 	char	map[32], path[64], c = 0;
 	int	p[2], go[2];
@@ -387,15 +407,9 @@ carrier(const struct rig *r, unsigned int k, int out)
 	    prctl(PR_SET_DUMPABLE, 1) == -1 || pipe(p) == -1 ||
 	    pipe(go) == -1 || (pid = fork()) == -1)
 		_exit(1);
-	if (pid == 0) {
-		if (setresuid(k, k, k) == -1 ||
-		    prctl(PR_SET_DUMPABLE, 1) == -1 ||
-		    unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1)
-			_exit(1);
-		(void)!write(p[1], &c, 1);
-		for (;;)
-			pause();
-	}
+	if (pid == 0)
+		inner(k, deeper, go[0], p[1]);
+	close(p[1]);
 	if (read(p[0], &c, 1) != 1)
 		_exit(1);
 	snprintf(map, sizeof(map), "0 %u 1\n", k);
@@ -403,13 +417,15 @@ carrier(const struct rig *r, unsigned int k, int out)
 	put(path, map);
 	snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
 	put(path, map);
+	if (write(go[1], &c, 1) != 1 || read(p[0], &c, 1) != 1)
+		_exit(1);
 	(void)!write(out, &pid, sizeof(pid));
 	waitpid(pid, NULL, 0);		/* the test ends it */
 	_exit(0);
 }
 
-int
-rig_netns(const struct rig *r, unsigned int k)
+static int
+netns_make(const struct rig *r, unsigned int k, int deeper)
 {
 	char	path[64];
 	pid_t	pid, inner = 0;
@@ -418,7 +434,7 @@ rig_netns(const struct rig *r, unsigned int k)
 	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
 	ck_assert_int_ne(pid = fork(), -1);
 	if (pid == 0)
-		carrier(r, k, p[1]);
+		carrier(r, k, deeper, p[1]);
 	close(p[1]);
 	ck_assert_int_eq(read(p[0], &inner, sizeof(inner)), sizeof(inner));
 	close(p[0]);
@@ -427,6 +443,18 @@ rig_netns(const struct rig *r, unsigned int k)
 	kill(inner, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return fd;
+}
+
+int
+rig_netns(const struct rig *r, unsigned int k)
+{
+	return netns_make(r, k, 0);
+}
+
+int
+rig_netns_below(const struct rig *r, unsigned int k)
+{
+	return netns_make(r, k, 1);
 }
 
 /* ---- messages ------------------------------------------------------------ */

@@ -37,6 +37,8 @@ void	 rig_kill(struct rig *);
 int	 rig_wait(struct rig *);
 /* A netns as netd's maker makes it for k. */
 int	 rig_netns(const struct rig *, unsigned int k);
+/* One of the same owner, whose user namespace is no child of U1. */
+int	 rig_netns_below(const struct rig *, unsigned int k);
 
 /* UPLINK_START; netns is borrowed.  The answer's type. */
 unsigned int	 rig_up(struct rig *, unsigned int k, int keep, int netns,

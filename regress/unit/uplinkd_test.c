@@ -184,7 +184,7 @@ START_TEST(slirp_is_fenced)
 	snprintf(want, sizeof(want), "%ju", (uintmax_t)memory);
 	ck_assert_str_eq(rig_limit("memory", K, "memory.max",
 	    "memory.limit_in_bytes"), want);
-	ck_assert_str_eq(rig_limit("pids", K, "pids.max", "pids.max"), "8");
+	ck_assert_str_eq(rig_limit("pids", K, "pids.max", "pids.max"), "1");
 	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
 	close(netns);
 }
@@ -279,9 +279,30 @@ START_TEST(end_overtakes)
 }
 END_TEST
 
+static int
+was_up(unsigned int k)
+{
+	return strcmp(rig_limit("pids", k, "pids.max", "pids.max"), "1") == 0;
+}
+
+/* How many are on their way at one moment. */
+static unsigned int
+starting(unsigned int k, unsigned int n)
+{
+	unsigned int	i, yes = 0;
+
+	kill(r.pid, SIGSTOP);
+	while (strchr(rig_proc(r.pid, "status", "State:"), 'T') == NULL)
+		(void)poll(NULL, 0, 1);
+	for (i = 0; i < n; i++)
+		yes += rig_cgroup(k + i) && !was_up(k + i);
+	kill(r.pid, SIGCONT);
+	return yes;
+}
+
 /*
- * All at once, as after the death of all: each has its turn, but one whose
- * end is asked for before.
+ * All at once, as after the death of all: each has its turn, few are on their
+ * way at one time, and one whose end is asked for before has no turn.
  */
 START_TEST(many)
 {
@@ -289,7 +310,7 @@ START_TEST(many)
 	struct msg_uplink_end	e = { .k = K + MANY };
 	struct msg		m;
 	static int		netns[MANY + 1];
-	unsigned int		i, errors = 0, up = 0;
+	unsigned int		i, n, errors = 0, most = 0, up = 0;
 
 	for (i = 0; i <= MANY; i++)
 		netns[i] = rig_netns(&r, K + i);
@@ -299,7 +320,9 @@ START_TEST(many)
 		    netns[i], NULL), 0);
 	}
 	ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_END, &e, -1, NULL), 0);
-	for (i = 0; i < MANY + 2; i++)
+	for (i = 0; i < MANY + 2; i++) {
+		n = i % 8 == 0 ? starting(K, MANY) : 0;
+		most = n > most ? n : most;
 		switch (daemon_next(&r.netd, &m)) {
 		case MSG_UPLINK_STARTED:
 			ck_assert_uint_lt(m.body.uplink_started.k, K + MANY);
@@ -313,7 +336,9 @@ START_TEST(many)
 		default:
 			ck_assert_uint_eq(m.row->type, MSG_OK);
 		}
+	}
 	ck_assert_uint_eq(up, MANY);
+	ck_assert_msg(most > 1 && most <= 16, "%u at one time", most);
 	ck_assert_uint_eq(errors, 1);
 	for (i = 0; i < MANY; i++)
 		ck_assert_msg(rig_slirp(K + i) != 0, "%u", K + i);
@@ -358,15 +383,59 @@ START_TEST(they_live_on)
 }
 END_TEST
 
+/* Stops one wherever it is on its way, and ends uplinkd; 0: it was up. */
+static pid_t
+stop_start(int netns)
+{
+	struct msg_uplink_start	q = { .k = K };
+	pid_t			pid;
+
+	ck_assert_int_eq(chan_ask(&r.netd, MSG_UPLINK_START, &q,
+	    fcntl(netns, F_DUPFD_CLOEXEC, 0), NULL), 0);
+	while ((pid = rig_slirp(K)) == 0)
+		(void)poll(NULL, 0, 1);
+	kill(pid, SIGSTOP);
+	rig_kill(&r);
+	if (was_up(K))
+		pid = 0;
+	rig_start(&r);
+	if (pid == 0)
+		rig_end(&r, K);
+	return pid;
+}
+
+/* uplinkd ends while one starts, which then has told it to nobody. */
+START_TEST(half_way)
+{
+	struct msg	m;
+	int		n, netns = rig_netns(&r, K);
+	pid_t		pid;
+
+	for (n = 0; (pid = stop_start(netns)) == 0; n++)
+		ck_assert_int_lt(n, 50);
+	ck_assert_uint_eq(rig_up(&r, K, 1, netns, &m), MSG_UPLINK_STARTED);
+	ck_assert_uint_eq(m.body.uplink_started.kept, 0);
+	gone(pid);
+	ck_assert_int_ne(rig_slirp(K), 0);
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
+	close(netns);
+}
+END_TEST
+
 START_TEST(refusals)
 {
-	int		netns = up(K), other = rig_netns(&r, K + 1), own;
+	int		netns = up(K), other = rig_netns(&r, K + 1), own,
+			below = rig_netns_below(&r, K + 2);
 	struct msg	m;
 
 	ck_assert_uint_eq(rig_up(&r, K, 0, netns, &m), MSG_ERROR);
 	ck_assert_uint_eq(m.body.error.code, CODE_EXISTS);
 	/* another k's, and the host's own */
 	ck_assert_uint_eq(rig_up(&r, K + 2, 0, other, &m), MSG_ERROR);
+	ck_assert_str_eq(m.body.error.detail,
+	    "the network namespace is not k's");
+	/* its own, but not of netd's maker */
+	ck_assert_uint_eq(rig_up(&r, K + 2, 0, below, &m), MSG_ERROR);
 	ck_assert_str_eq(m.body.error.detail,
 	    "the network namespace is not k's");
 	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -379,6 +448,7 @@ START_TEST(refusals)
 	    MSG_UPLINK_STARTED);
 	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
 	close(own);
+	close(below);
 	close(netns);
 	close(other);
 }
@@ -553,6 +623,7 @@ main(void)
 	tcase_add_test(t, end_overtakes);
 	tcase_add_test(t, many);
 	tcase_add_test(t, they_live_on);
+	tcase_add_test(t, half_way);
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, ended_while_it_ends);
 	tcase_add_test(t, not_a_netns);
