@@ -8,7 +8,10 @@
  *
  * A box makes its slirp4netns use up to 0.4 MiB for each connection, so the
  * limit is what the connections that it may have need; with less the box
- * could have it killed.
+ * could have it killed.  A box, and whoever sends it UDP, also make it use
+ * processor time.  It weighs little beside uplinkd, and has one processor:
+ * slirp4netns is one thread, so that it is as fast as it can be, but what
+ * somebody made of it may be more.  What limit its box has is not known here.
  *
  * Once it says that it is up, it may have no other process any more: which it
  * needs none of, and which tells the next uplinkd that it said so, as nobody
@@ -28,6 +31,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "log.h"
 #include "uplinkd.h"
 #include "xmalloc.h"
 
@@ -37,13 +41,16 @@
 #define MEMORY_EACH	419430		/* 0.4 MiB */
 #define PIDS		"8"		/* it is two, for a moment */
 #define PIDS_UP		"1"		/* and one for ever */
+#define WEIGHT		"10"		/* a tenth of uplinkd's own */
+#define SHARES		"102"		/* the same on v1, of 1024 */
+#define PERIOD		"100000"	/* us; as much of each: one processor */
 
 static struct { char path[512]; int fd; } dirs[CGROUPS];
 static size_t		 ndirs;
 static uint64_t		 memory;
 static char		 why[160];
 
-enum part { MEMORY = 1, NPIDS = 2 };
+enum part { MEMORY = 1, NPIDS = 2, CPU = 4 };
 
 /* What is there of these is written, in this order; v1's names are others. */
 static const struct knob {
@@ -59,6 +66,11 @@ static const struct knob {
 	{ "memory.kmem.tcp.limit_in_bytes", 0, MEMORY, NULL },
 	{ "memory.memsw.limit_in_bytes", 0, MEMORY, NULL },
 	{ "pids.max", -1, NPIDS, PIDS },
+	{ "cpu.weight", 1, CPU, WEIGHT },
+	{ "cpu.max", 1, CPU, PERIOD " " PERIOD },
+	{ "cpu.shares", 0, CPU, SHARES },
+	{ "cpu.cfs_period_us", 0, CPU, PERIOD },
+	{ "cpu.cfs_quota_us", 0, CPU, PERIOD },
 };
 
 static int __attribute__((format(printf, 1, 2)))
@@ -216,6 +228,21 @@ put(int at, const char *path, const char *text)
 	return fd != -1 && write(fd, text, len) == (ssize_t)len ? 0 : -1;
 }
 
+/* Whether a word is among those with blanks between. */
+static int
+has_word(const char *words, const char *word)
+{
+	size_t	len = strlen(word);
+
+	for (; *words != '\0'; words += strspn(words, " \n")) {
+		if (strcspn(words, " \n") == len &&
+		    strncmp(words, word, len) == 0)
+			return 1;
+		words += strcspn(words, " \n");
+	}
+	return 0;
+}
+
 static const char *
 in_k(unsigned int k, const char *file)
 {
@@ -228,7 +255,7 @@ in_k(unsigned int k, const char *file)
 int
 cgroup_open(unsigned int connections)
 {
-	static const char *const	want[] = { "memory", "pids" };
+	static const char *const	want[] = { "memory", "pids", "cpu" };
 	char				path[32], have[512];
 	auto_close int			fd = -1;
 	ssize_t				n;
@@ -248,7 +275,7 @@ cgroup_open(unsigned int connections)
 	have[n] = '\0';
 	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		(void)snprintf(path, sizeof(path), "+%s", want[i]);
-		if (strstr(have, want[i]) != NULL &&
+		if (has_word(have, want[i]) &&
 		    put(dirs[0].fd, "cgroup.subtree_control", path) == -1)
 			return fail("controller %s in %s", want[i],
 			    dirs[0].path);
@@ -257,6 +284,18 @@ cgroup_open(unsigned int connections)
 }
 
 /* ---- one -------------------------------------------------------------- */
+
+/* What a host may be without, or what the tree's own limit forbids. */
+static void
+no_cpu(const char *what)
+{
+	static int	told;
+
+	if (!told)
+		log_warn("uplinks use processors without a limit: cgroup %s",
+		    what);
+	told = 1;
+}
 
 /* Bits of enum part, of what was limited; -1: errno. */
 static int
@@ -273,10 +312,13 @@ limit(size_t i, unsigned int k)
 		if (n->v2 == (i != 0) ||
 		    faccessat(dirs[i].fd, file, F_OK, 0) == -1)
 			continue;
-		if (put(dirs[i].fd, file, n->text == NULL ? text : n->text) ==
-		    -1)
-			return fail("cgroup %s", file);
 		done |= n->part;
+		if (put(dirs[i].fd, file, n->text == NULL ? text : n->text) ==
+		    0)
+			continue;
+		if (n->part != CPU)
+			return fail("cgroup %s", file);
+		no_cpu(n->file);
 	}
 	return done;
 }
@@ -296,9 +338,11 @@ cgroup_make(unsigned int k)
 			return -1;
 		all |= r;
 	}
-	if (all == (MEMORY | NPIDS))
-		return 0;
 	errno = ENOENT;
+	if (!(all & CPU))
+		no_cpu("cpu");
+	if ((all & (MEMORY | NPIDS)) == (MEMORY | NPIDS))
+		return 0;
 	return fail("cgroup without limits of memory or processes");
 }
 

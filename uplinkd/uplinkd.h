@@ -32,7 +32,7 @@ void		 uplink_dns(const char *);
 
 /* ---- cgroup.c: where they run ------------------------------------------ */
 
-#define CGROUPS		4	/* v2, and v1's memory, pids and one more */
+#define CGROUPS		4	/* v2, and v1's memory, pids and cpu */
 
 /*
  * Finds the directories that were delegated to us: those above our own
@@ -43,7 +43,7 @@ int		 cgroup_find(void);
 const char	*cgroup_path(size_t i);
 /*
  * Opens them below ROOT_CGROUP, behind the fence, and gives the children of
- * v2's what it has of memory and pids.  What failed is told by cgroup_why().
+ * v2's what it has of memory, pids and cpu.  What failed is told by cgroup_why().
  */
 int		 cgroup_open(unsigned int connections);
 /* The cgroup of k with its limits.  0, or -1 with errno. */

@@ -26,7 +26,7 @@
 #include "uplinkd_rig.h"
 #include "xmalloc.h"
 
-static struct { char point[256]; int v2; char what[32]; } tree[8];
+static struct { char point[256]; int v2; char opts[256]; } tree[8];
 static size_t	ntree;
 static char	base[64];		/* of our cgroups */
 
@@ -47,19 +47,18 @@ tree_find(void)
 {
 	FILE		*fp = setmntent("/proc/self/mounts", "re");
 	struct mntent	*m;
-	int		 v2, memory, pids;
+	int		 v2;
 
 	must(fp != NULL, "/proc/self/mounts");
 	for (ntree = 0; (m = getmntent(fp)) != NULL && ntree < 8;) {
 		v2 = strcmp(m->mnt_type, "cgroup2") == 0;
-		memory = hasmntopt(m, "memory") != NULL;
-		pids = hasmntopt(m, "pids") != NULL;
 		if (!v2 && (strcmp(m->mnt_type, "cgroup") != 0 ||
-		    (!memory && !pids)))
+		    (hasmntopt(m, "memory") == NULL &&
+		    hasmntopt(m, "pids") == NULL &&
+		    hasmntopt(m, "cpu") == NULL)))
 			continue;
 		(void)str_copy(tree[ntree].point, m->mnt_dir, 256);
-		(void)str_copy(tree[ntree].what, memory ? "memory" : "pids",
-		    32);
+		(void)str_copy(tree[ntree].opts, m->mnt_opts, 256);
 		tree[ntree++].v2 = v2;
 	}
 	endmntent(fp);
@@ -115,9 +114,9 @@ tree_make(void)
 		if (tree[i].v2 && ntree == 1) {
 			(void)snprintf(up, sizeof(up),
 			    "%.255s/cgroup.subtree_control", tree[i].point);
-			put(up, "+memory +pids");
+			put(up, "+memory +pids +cpu");
 			put(in_tree(i, "/cgroup.subtree_control"),
-			    "+memory +pids");
+			    "+memory +pids +cpu");
 		}
 		for (j = 0; j < sizeof(own) / sizeof(own[0]); j++)
 			ck_assert(chown(in_tree(i, own[j]), RIG_UID,
@@ -197,16 +196,41 @@ rig_cgroup(unsigned int k)
 	return yes;
 }
 
+/* The v1 hierarchy that has a controller, else v2's. */
+static size_t
+hier_of(const char *controller)
+{
+	struct mntent	m = { 0 };
+	size_t		i;
+
+	for (i = 0; i < ntree; i++) {
+		m.mnt_opts = tree[i].opts;
+		if (!tree[i].v2 && hasmntopt(&m, controller) != NULL)
+			return i;
+	}
+	return v2_at();
+}
+
+void
+rig_no_cpu(void)
+{
+	size_t	i = hier_of("cpu");
+
+	if (!tree[i].v2) {
+		put(in_tree(i, "/cpu.cfs_quota_us"), "50000");
+		return;
+	}
+	put(in_tree(i, "/uplinks/cgroup.subtree_control"), "-cpu");
+	put(in_tree(i, "/cgroup.subtree_control"), "-cpu");
+}
+
 const char *
 rig_limit(const char *controller, unsigned int k, const char *v2,
     const char *v1)
 {
-	size_t	i;
+	size_t	i = hier_of(controller);
 
-	for (i = 0; i < ntree; i++)
-		if (!tree[i].v2 && strcmp(tree[i].what, controller) == 0)
-			return first_line(in_k(i, k, v1));
-	return first_line(in_k(v2_at(), k, v2));
+	return first_line(in_k(i, k, tree[i].v2 ? v2 : v1));
 }
 
 /* Of one hierarchy: what is left of networks. */

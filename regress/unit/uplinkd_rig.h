@@ -49,7 +49,9 @@ void		 rig_end(struct rig *, unsigned int k);
 pid_t	 rig_slirp(unsigned int k);
 /* Whether any hierarchy has a cgroup of k. */
 int	 rig_cgroup(unsigned int k);
-/* A file below the memory (or the pids) cgroup of k, cut at a newline. */
+/* From now on no limit of processor time can be set; nothing may be up. */
+void	 rig_no_cpu(void);
+/* A file of that controller's cgroup of k, cut at a newline. */
 const char	*rig_limit(const char *controller, unsigned int k,
 		    const char *v2, const char *v1);
 /* The rest of a line of /proc/PID/FILE that begins so; "" if none. */

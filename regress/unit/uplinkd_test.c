@@ -148,6 +148,7 @@ nothing_of_uplinkds(pid_t pid)
 START_TEST(slirp_is_fenced)
 {
 	char		 want[128], path[64];
+	const char	*quota, *weight;
 	struct stat	 un, mine;
 	int		 netns = up(K);
 	pid_t		 pid = rig_slirp(K);
@@ -185,6 +186,29 @@ START_TEST(slirp_is_fenced)
 	ck_assert_str_eq(rig_limit("memory", K, "memory.max",
 	    "memory.limit_in_bytes"), want);
 	ck_assert_str_eq(rig_limit("pids", K, "pids.max", "pids.max"), "1");
+	weight = rig_limit("cpu", K, "cpu.weight", "cpu.shares");
+	ck_assert(strcmp(weight, "10") == 0 || strcmp(weight, "102") == 0);
+	quota = rig_limit("cpu", K, "cpu.max", "cpu.cfs_quota_us");
+	ck_assert(strcmp(quota, "100000 100000") == 0 ||
+	    strcmp(quota, "100000") == 0);
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
+	close(netns);
+}
+END_TEST
+
+/* A tree that has less than one, or no such controller: it is told. */
+START_TEST(cpu_is_not_there)
+{
+	static const char	*text =
+	    "uplinks use processors without a limit: cgroup cpu";
+	int			 netns;
+
+	ck_assert(!daemon_logged(r.log, text));
+	rig_kill(&r);
+	rig_no_cpu();
+	rig_start(&r);
+	netns = up(K);
+	ck_assert(daemon_logged(r.log, text));
 	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), 0);
 	close(netns);
 }
@@ -617,6 +641,7 @@ main(void)
 	tcase_add_test(t, packets_go);
 	tcase_add_test(t, host_loopback);
 	tcase_add_test(t, slirp_is_fenced);
+	tcase_add_test(t, cpu_is_not_there);
 	tcase_add_test(t, uplinkd_is_fenced);
 	tcase_add_test(t, death_is_told);
 	tcase_add_test(t, end_leaves_nothing);
