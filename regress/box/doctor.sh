@@ -442,7 +442,7 @@ refuses state "$work/open: expected a directory that only root can write" "$WB_B
 is "and nothing was made there" "$(ls -A "$work/open")" runtime
 sed 's/^max-boxes = .*/max-boxes = 4096/' "$conf" >"$work/many.conf"
 few() { prlimit --nofile=4096:4096 setpriv --bounding-set -sys_resource --inh-caps -sys_resource timeout -k 5 60 "$@" </dev/null 2>&1; }
-fault descriptors "too few" failed 'the hard limit is 4096, max-boxes needs 24832 => raise the hard limit .* or lower max-boxes' "$(few "$WB_BIN" doctor --config "$work/many.conf")"
+fault descriptors "too few" failed 'the hard limit is 4096, max-boxes needs 24848 => raise the hard limit .* or lower max-boxes' "$(few "$WB_BIN" doctor --config "$work/many.conf")"
 refuses descriptors 'the hard limit is 4096, .*' prlimit --nofile=4096:4096 setpriv --bounding-set -sys_resource --inh-caps -sys_resource "$WB_BIN" serve --config "$work/many.conf"
 
 # In a user namespace with every id: what root of a container sees.
@@ -460,7 +460,7 @@ inside() {	# shell-commands program args...
 	rm "$work/up" "$work/go"
 	return $r
 }
-fault namespaces "no user namespace" failed 'user namespace: No space left on device => sysctl -w user.max_user_namespaces=514' \
+fault namespaces "no user namespace" failed 'user namespace: No space left on device => sysctl -w user.max_user_namespaces=530' \
     "$(inside 'echo 0 >/proc/sys/user/max_user_namespaces' "$WB_BIN" doctor --config "$conf")"
 fault namespaces "no network namespace" failed 'network namespace: No space left on device => a kernel with this kind of namespace; sysctl -a -r user.max_ .*' \
     "$(inside 'echo 0 >/proc/sys/user/max_net_namespaces' "$WB_BIN" doctor --config "$conf")"
@@ -468,7 +468,7 @@ out=$(inside 'echo 0 >/proc/sys/user/max_user_namespaces' "$WB_BIN" serve --conf
 is "namespaces: serve refuses" "$?" 125
 refused="$refused namespaces "
 like "namespaces: by name" "$out" '^workbox serve: namespaces: user namespace: No space left on device$'
-like "namespaces: and with the cure" "$out" '^workbox serve: cure: sysctl -w user.max_user_namespaces=514$'
+like "namespaces: and with the cure" "$out" '^workbox serve: cure: sysctl -w user.max_user_namespaces=530$'
 out=$(inside : "$WB_BIN" doctor --config "$conf")
 fault overlay "the host's file system in a container" failed 'idmapped mount: Operation not permitted => .*mounted by the host \(not by a container\).*' "$out"
 fault machine "of the running system" warning 'container \(.*\): .* => .*' "$out"
