@@ -43,7 +43,7 @@ int		 cgroup_find(void);
 const char	*cgroup_path(size_t i);
 /*
  * Opens them below ROOT_CGROUP, behind the fence, and gives the children of
- * v2's what it has of memory, pids and cpu.  What failed is told by cgroup_why().
+ * v2's what it has of memory, pids and cpu.  cgroup_why() tells what failed.
  */
 int		 cgroup_open(unsigned int connections);
 /* The cgroup of k with its limits.  0, or -1 with errno. */
