@@ -213,11 +213,13 @@ struct box {
 	uint64_t		 written, written_at;	/* disk.c: bytes; ms, 0 */
 	uint64_t		 writes;	/* bytes a second, lately */
 	uint64_t		 cpu_usec, busy; /* ever; a second, lately */
-	int			 suspect;	/* frozen without a proof */
-	int			 cleared;	/* was one, and is not it */
+	int			 suspect;	/* disk.c: of this round */
+	int			 cleared;	/* of it, and not the one */
+	int			 on_trial;	/* of it, and goes on */
+	int			 hides;		/* frozen: was found in one */
 	unsigned int		 looks;		/* of disk.c, on end: 0 to 2 */
 	unsigned int		 strikes;	/* times that it was, lately */
-	uint64_t		 struck;	/* mono ms */
+	uint64_t		 struck;	/* mono ms: the last of them */
 	int			 found;		/* reconcile.c */
 	int			 changing;	/* the network: network.c */
 	struct denials		*denials;	/* owned; NULL: none yet */

@@ -15,15 +15,30 @@
  * own count goes to who waits for it.  So a box can hide it, in children that
  * nobody waits for, or in files that have no bytes: inodes count as what the
  * file system has of bytes for each.  When most of the fall is nobody's by
- * these counts for two looks on end, all that have used the processor are
- * frozen as suspects.  If it goes on all the same, somebody outside of boxes
- * writes: they are let go, and nobody is suspected for a while.  If it stops,
- * they are tried, one at a time: it goes on, and is the one when the fall
- * begins again.  Whoever was suspected STRIKES times stays, until there is
- * room.
+ * these counts for two looks on end, a round begins, which only what is seen
+ * of boxes that run while the others are frozen decides:
  *
- * Must never: leave a box frozen that neither writes nor was there, busy,
- * each time that room was lost.
+ *   HELD	All that were busy are frozen as suspects.  When the fall goes
+ *		on, so are all that used the processor at all; when it still
+ *		does, and nobody is left that can have done it, somebody
+ *		outside of boxes writes: -> OVER.  When it has stopped: -> TRIED
+ *   TRIED	One half of those that may be the one runs.  When the fall is
+ *		there again it is one of these: the others are cleared, which
+ *		does not let them go on, -> HELD.  When that is one box alone,
+ *		it is found: -> OVER.  When it is not there for a while, -> HELD
+ *		for the other half; after that nobody is found: -> OVER.
+ *   OVER	All but who was found go on, then no round is there.
+ *
+ * No box but those on trial can have lost what is lost then: each other one is
+ * frozen, or has not used the processor enough for it.  If one has, it is
+ * frozen as well and nothing is decided.  So a box can have no other box found.
+ *
+ * Who is quiet while it is tried is not found.  Each such round makes the next
+ * one's trials twice as long, for some time.  Who is found stays until there
+ * is more room, or, when nothing is lost, for a time that doubles each time.
+ *
+ * Must never: leave a box frozen, but for the time of a round, that was not
+ * seen to write or to be the only one that can have.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,12 +57,25 @@
 #define SKEW_MS		700		/* between looks of one round */
 #define LEAST_BUSY	5000		/* usec a second: may write unseen */
 #define LEAST_FALL	(256UL * 1024)	/* bytes a second: worth a suspicion */
+#define MOST_PER_USEC	(20UL * 1024)	/* bytes: no processor writes more */
 #define PROOF_TICKS	2		/* of a fall, or of its end */
-#define OUTSIDE_TICKS	6		/* frozen, and it has not stopped */
-#define TRIAL_TICKS	5
-#define STRIKES		2
+#define VAIN_TICKS	3		/* frozen, and it is there */
+#define CALM_TICKS	20		/* no fall by fits and starts */
+#define SURE_TICKS	4		/* of calm, so that one can be found */
+#define TRIAL_TICKS	3
+#define TRIALS_LONGER	3		/* times twice that */
+#define STUCK_TICKS	15		/* cannot be frozen, or go on */
+#define ROUND_TICKS	60		/* and four trials */
 #define STRIKES_MS	600000		/* forgotten after */
-#define OUTSIDE_MS	60000
+#define FOUND_MS	60000		/* frozen for, the first time */
+#define FOUND_LONGER	3		/* times twice that */
+#define OUTSIDE_MS	60000		/* nobody is suspected, as above */
+#define OUTSIDE_LONGER	4
+
+enum phase { NO_ROUND, HELD, TRIED, OVER };
+
+/* Who is suspected; each one is wider than that before. */
+enum width { THE_BUSY, THE_AWAKE, EVERYBODY };
 
 static struct {
 	uint64_t	 free, keep;	/* bytes; keep 0: not told yet */
@@ -55,6 +83,7 @@ static struct {
 	uint64_t	 falls;		/* bytes a second: the most, lately */
 	uint64_t	 round_at, round_free; /* when all boxes were looked at */
 	uint64_t	 fall, known;	/* bytes a second since, smoothed */
+	uint64_t	 lost;		/* the fall before that */
 	unsigned int	 due;		/* looks that are out */
 	uint64_t	 looked;	/* mono ms: all boxes */
 	unsigned int	 fresh, waited;	/* boxes without a rate yet; ticks */
@@ -62,12 +91,19 @@ static struct {
 	char		 tried[27];	/* was to go on last */
 	unsigned int	 strange, calm;	/* looks on end: whose fall; none */
 	unsigned int	 blind;		/* ticks at which too little was known */
-	unsigned int	 caught, in_vain; /* suspects; looks since on end */
+	enum phase	 phase;
+	enum width	 width;
+	unsigned int	 ticks;		/* in this phase */
+	unsigned int	 vain;		/* looks at a fall of no box that runs */
+	int		 half;		/* of the candidates: 0, 1 */
+	unsigned int	 round_ticks;
+	unsigned int	 let;		/* boxes on trial */
+	int		 tested;	/* HELD has ended once */
+	unsigned int	 fruitless;	/* rounds, lately */
 	uint64_t	 struck;	/* mono ms: the last suspicion; 0 */
-	char		 suspect[27];	/* was tried last */
-	struct box	*trial;		/* owned: a suspect that goes on */
-	unsigned int	 trial_ticks;
-	uint64_t	 outside;	/* mono ms: it was nobody's; 0 */
+	uint64_t	 outside, outside_to;	/* mono ms: it was nobody's */
+	uint64_t	 outside_fall;
+	unsigned int	 outsides;	/* times that it was, lately */
 	struct event	 tick;
 } disk;
 
@@ -144,9 +180,19 @@ disk_seen(struct box *b, const struct msg_box_health_is *h, int counted)
 	if (!h->frozen || b->frozen || b->state != BOX_READY)
 		return;
 	/* by an apid before this one: there may have been room meanwhile */
-	b->frozen = 1;
+	b->frozen = b->hides = 1;
+	b->struck = mono_ms();
+	b->strikes = 0;
 	enough = h->disk_keep + h->disk_keep / 2 - room();
 	b->frozen_free = enough < h->disk_free ? enough : h->disk_free;
+}
+
+/* What is lost from here on is asked for. */
+static void
+compare_from(uint64_t avail)
+{
+	disk.round_at = mono_ms();
+	disk.round_free = avail;
 }
 
 /* ---- freezing and letting go on ------------------------------------ */
@@ -163,15 +209,20 @@ freeze_record(struct box *b)
 		log_warnx("box %s is frozen as a suspect: the state directory "
 		    "has %llu MiB left and loses %llu KiB a second", b->id,
 		    (unsigned long long)disk.free >> 20,
-		    (unsigned long long)disk.fall >> 10);
+		    (unsigned long long)disk.lost >> 10);
+	else if (b->frozen && b->hides)
+		log_warnx("box %s is frozen: the state directory has %llu "
+		    "MiB left, and lost it while no other box could write",
+		    b->id, (unsigned long long)disk.free >> 20);
 	else if (b->frozen)
 		log_warnx("box %s is frozen: the state directory has %llu "
 		    "MiB left, and it writes %llu KiB a second", b->id,
 		    (unsigned long long)disk.free >> 20,
 		    (unsigned long long)b->writes >> 10);
 	else
-		log_info("box %s goes on: %s", b->id, b->suspect ?
-		    "it is tried" : "there is room again");
+		log_info("box %s goes on: %s", b->id, b->on_trial ?
+		    "it is tried" : b->suspect ? "it was not found" :
+		    "there is room again, or nothing is lost");
 	if (b->frozen) {
 		box_health(b, SUSPECT, code_name(CODE_DISK_FLOOR));
 		event_append(EVENT_SANDBOX_FROZEN, &f, "apid", b->id, "", "",
@@ -190,9 +241,12 @@ freeze_told(void *arg, const struct msg *m)
 	b->polled = 0;
 	if (!error && (int)m->body.box_health_is.frozen == b->frozen) {
 		freeze_record(b);
-		if (!b->frozen && disk.trial != b)
+		if (!b->frozen && !b->on_trial)
 			b->suspect = 0;
 		b->looks = 0;
+		b->writes = b->busy = 0;
+		if (m->body.box_health_is.disk_keep != 0)
+			compare_from(m->body.box_health_is.disk_free);
 		if (m->body.box_health_is.written != 0)
 			count_from(b, &m->body.box_health_is);
 		else		/* not told: that is none, or an error */
@@ -258,7 +312,7 @@ freeze_most(void)
 	/* one that hardly matters is spared while there is time */
 	if (most != NULL && (disk.free < disk.keep ||
 	    most->writes >= disk.falls / 16)) {
-		most->suspect = 0;
+		most->suspect = most->on_trial = most->hides = 0;
 		stop(most);
 	}
 }
@@ -276,14 +330,17 @@ is_strange(uint64_t avail)
 	const struct box	*b;
 	uint64_t		 known = 0, rate, ms = mono_ms() - disk.round_at;
 
-	rate = disk.round_at != 0 && ms > 0 && avail < disk.round_free ?
+	rate = ms > 0 && avail < disk.round_free ?
 	    per_second(disk.round_free - avail, ms) : 0;
-	disk.round_at = mono_ms();
-	disk.round_free = avail;
+	if (disk.round_at == 0)
+		ms = 0;			/* compared with from now on */
+	compare_from(avail);
+	if (ms == 0)
+		return -1;
 	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
+		known += b->writes;
 		if (!may_write(b))
 			continue;
-		known += b->writes;
 		if ((b->looks < 2 || b->written_at + SKEW_MS < disk.looked) &&
 		    disk.blind++ < WAIT_TICKS)
 			return -1;
@@ -306,145 +363,352 @@ is_proved(void)
 static void
 look_anew(void)
 {
+	disk.lost = disk.fall != 0 ? disk.fall : disk.lost;
 	disk.strange = 0;
 	disk.calm = 0;
 	disk.fall = disk.known = 0;
+	disk.round_at = 0;
 }
 
-/* All that may be the one; at first without those that were not. */
-static unsigned int
-freeze_busy(int cleared)
+static int
+in_round(const struct box *b)
 {
-	uint64_t	 now = mono_ms();
+	return b->suspect && b->state == BOX_READY && !b->condemned &&
+	    b->removing == REMOVE_NOT;
+}
+
+/* 0: some still run, or it is not known. */
+static int
+all_held(void)
+{
+	struct box	*b;
+	int		 held = 1;
+
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
+		if (!in_round(b) || (b->frozen && !b->polled))
+			continue;
+		held = 0;
+		b->on_trial = 0;
+		if (b->boot != NULL)	/* it was let go a moment ago */
+			boot_abort(b, "it is a suspect");
+		else if (may_write(b) && !b->polled)
+			freeze(b, 1);
+	}
+	return held;
+}
+
+/* What cannot go on is asked again, for some time by this round. */
+static void
+round_over(void)
+{
+	struct box	*b;
+	int		 over = 1, stuck = ++disk.ticks > STUCK_TICKS;
+
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
+		b->on_trial = b->cleared = 0;
+		if (!b->frozen || stuck) {
+			b->hides |= b->suspect && b->frozen;
+			b->suspect = 0;
+		} else if (in_round(b)) {
+			over = 0;
+			if (!b->polled)
+				freeze(b, 0);
+		}
+	}
+	if (over) {
+		disk.phase = NO_ROUND;
+		disk.vain = 0;
+	}
+}
+
+static void
+phase_begin(enum phase phase)
+{
+	disk.phase = phase;
+	disk.ticks = 0;
+	look_anew();
+	if (phase == HELD)
+		(void)all_held();
+	else
+		round_over();
+}
+
+static int
+is_suspicious(const struct box *b, enum width width)
+{
+	return may_write(b) && !b->polled && !b->on_trial &&
+	    ((width == EVERYBODY && b->state == BOX_READY) ||
+	    (width != THE_BUSY && (b->busy != 0 || b->looks < 2)) ||
+	    b->busy >= LEAST_BUSY);
+}
+
+/* All that may be the one. */
+static unsigned int
+freeze_all(enum width width)
+{
 	struct box	*b;
 	unsigned int	 n = 0;
 
 	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
-		if (may_write(b) && !b->polled && b->cleared <= cleared &&
-		    b->busy >= LEAST_BUSY) {
-			if (now - b->struck > STRIKES_MS)
-				b->strikes = 0;
-			b->struck = now;
-			b->strikes++;
-			b->suspect = 1;
+		if (is_suspicious(b, width)) {
+			b->suspect = b->state == BOX_READY;
 			b->cleared = 0;
 			stop(b);
 			n++;
 		}
 	if (n != 0) {
-		disk.struck = now;
-		disk.caught = 1;
-		disk.in_vain = 0;
-		look_anew();
+		disk.struck = mono_ms();
+		disk.width = width;
+		disk.half = 0;
+		disk.vain = 0;
 	}
 	return n;
 }
 
-/* One that may go on for a trial; for good, when it was somebody else. */
-static struct box *
-next_suspect(const char *after)
-{
-	struct box	*b = box_next(NULL, after);
-
-	while (b != NULL && !(b->suspect && b->frozen && !b->polled &&
-	    b->state == BOX_READY && !b->condemned &&
-	    b->removing == REMOVE_NOT &&
-	    (b->strikes <= STRIKES || disk.outside != 0)))
-		b = box_next(NULL, b->id);
-	return b;
-}
-
-static void
-trial_end(int guilty)
-{
-	struct box	*b = disk.trial;
-
-	disk.trial = NULL;
-	b->suspect = 0;
-	b->cleared = !guilty;
-	if (guilty && may_write(b) && b->state == BOX_READY) {
-		b->strikes = STRIKES + 1;
-		freeze(b, 1);
-		look_anew();
-	}
-	box_unref(b);
-}
-
-/* Some other box may be the one as well. */
+/*
+ * Some box that is not on trial can have done it, or has come; also one that is
+ * frozen in a write that goes on.
+ */
 static int
-others_busy(void)
+others_may(void)
 {
 	const struct box	*b;
+	uint64_t		 most = 0;
 
-	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
-		if (b != disk.trial && may_write(b) && !b->cleared &&
-		    (b->busy >= LEAST_BUSY || b->looks < 2))
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
+		if (b->on_trial)
+			continue;
+		if (may_write(b) && b->looks < 2)
 			return 1;
-	return 0;
+		most += b->busy * MOST_PER_USEC;
+	}
+	return most >= disk.fall / 2;
 }
 
+/* It goes on though all that could do it are frozen. */
 static void
-trial_go_on(void)
-{
-	if (disk.trial->polled)
-		return;
-	if (disk.trial->frozen) {	/* it could not, or was stopped */
-		box_unref(disk.trial);
-		disk.trial = NULL;
-	} else if (is_proved() && others_busy()) {
-		box_unref(disk.trial);		/* all of them again */
-		disk.trial = NULL;
-	} else if (is_proved())
-		trial_end(1);
-	else if (++disk.trial_ticks > TRIAL_TICKS)
-		trial_end(0);
-}
-
-/* The next one, by turns; all of them when it was somebody else. */
-static void
-trial_begin(void)
+outside_found(void)
 {
 	struct box	*b;
+	uint64_t	 now = mono_ms();
 
-	if (disk.in_vain > OUTSIDE_TICKS) {
-		log_warnx("the state directory loses %llu KiB a second, and "
-		    "no box that was busy does it",
-		    (unsigned long long)disk.fall >> 10);
-		disk.outside = mono_ms();
-		disk.caught = disk.in_vain = 0;
+	log_warnx("the state directory loses %llu KiB a second, and no box "
+	    "that runs does it", (unsigned long long)disk.fall >> 10);
+	if (now - disk.outside > STRIKES_MS * 2)
+		disk.outsides = 0;
+	disk.outside = now;
+	disk.outside_to = now + ((uint64_t)OUTSIDE_MS << disk.outsides);
+	disk.outsides += disk.outsides < OUTSIDE_LONGER;
+	disk.outside_fall = disk.fall;
+	/* who was found was so by the same signs */
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
+		if (b->frozen && b->hides) {
+			b->hides = 0;
+			b->strikes = 0;
+			b->struck = 0;
+			b->suspect = 1;
+		}
+	phase_begin(OVER);
+}
+
+/* Nobody can be suspected: a fall that lasts is somebody's outside. */
+static int
+round_begin(void)
+{
+	if (disk.phase != NO_ROUND || mono_ms() < disk.outside_to)
+		return 0;
+	if (mono_ms() - disk.struck > STRIKES_MS)
+		disk.fruitless = 0;
+	if (freeze_all(THE_BUSY) == 0 && freeze_all(THE_AWAKE) == 0) {
+		if (++disk.vain > VAIN_TICKS)
+			outside_found();
+		return 0;
 	}
-	if ((b = next_suspect(disk.suspect)) == NULL) {
-		disk.suspect[0] = '\0';
+	disk.tested = 0;
+	disk.round_ticks = 0;
+	phase_begin(HELD);
+	return 1;
+}
+
+/* ---- a round --------------------------------------------------------- */
+
+static unsigned int
+candidates(void)
+{
+	const struct box	*b;
+	unsigned int		 n = 0;
+
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
+		n += in_round(b) && !b->cleared;
+	return n;
+}
+
+/* Half of those that may be the one; none where that is none. */
+static void
+let_half(void)
+{
+	struct box	*b;
+	unsigned int	 n = candidates(), i = 0;
+
+	disk.let = 0;
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
+		if (!in_round(b) || b->cleared ||
+		    (i++ < (n + 1) / 2) == disk.half)
+			continue;
+		b->on_trial = 1;
+		freeze(b, 0);
+		disk.let++;
+	}
+}
+
+static void
+none_found(void)
+{
+	log_warnx("the state directory is lost to a box that hides it, and "
+	    "to none while it was tried");
+	disk.fruitless += disk.fruitless < TRIALS_LONGER;
+	phase_begin(OVER);
+}
+
+/* Those that could have been it instead. */
+static void
+freeze_others(void)
+{
+	(void)freeze_all(disk.width == THE_BUSY ? THE_AWAKE : EVERYBODY);
+	phase_begin(HELD);
+}
+
+static void
+fell_held(void)
+{
+	if (others_may())
+		freeze_others();
+	else if (++disk.vain >= VAIN_TICKS) {
+		/* they may be better at it than is believed here */
+		if (disk.width == THE_BUSY && freeze_all(THE_AWAKE) != 0)
+			phase_begin(HELD);
+		else
+			outside_found();
+	}
+}
+
+/* That it stopped may be that somebody outside did, by fits and starts. */
+static unsigned int
+calm_needed(void)
+{
+	if (candidates() <= 2)		/* the next may be found */
+		return SURE_TICKS * (1 + disk.outsides);
+	return disk.tested ? 1 : PROOF_TICKS;
+}
+
+static void
+round_held(int strange)
+{
+	if (strange) {
+		fell_held();
 		return;
 	}
-	if (disk.outside == 0 && (disk.calm < PROOF_TICKS ||
-	    disk.free < room()))
+	if (disk.calm < calm_needed() || disk.free < room())
 		return;
-	(void)str_copy(disk.suspect, b->id, sizeof(disk.suspect));
-	if (disk.outside == 0) {
-		disk.trial = box_ref(b);
-		disk.trial_ticks = 0;
+	disk.tested = 1;
+	let_half();
+	if (disk.let != 0) {
+		disk.phase = TRIED;
+		disk.ticks = 0;
+	} else
+		none_found();
+}
+
+static void
+convict(struct box *b)
+{
+	uint64_t	now = mono_ms();
+
+	b->strikes = b->struck == 0 || now - b->struck > 2 * STRIKES_MS ? 0 :
+	    b->strikes + 1;
+	b->struck = now;
+	b->suspect = b->on_trial = 0;
+	b->hides = 1;
+	freeze(b, 1);
+	phase_begin(OVER);
+}
+
+/* It is there again: it is one of those on trial, if nobody else ran. */
+static void
+trial_proved(void)
+{
+	struct box	*b, *one = NULL;
+
+	if (others_may()) {
+		freeze_others();
+		return;
 	}
-	freeze(b, 0);
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
+		b->cleared |= !b->on_trial;
+		if (b->on_trial && in_round(b) && may_write(b) && !b->polled)
+			one = b;
+	}
+	disk.half = 0;
+	if (disk.let != 1 || one == NULL)
+		phase_begin(HELD);
+	else if (disk.vain != 0)	/* it was there without any box, too */
+		outside_found();
+	else
+		convict(one);
+}
+
+static void
+round_tried(void)
+{
+	if (is_proved())
+		trial_proved();
+	else if (++disk.ticks > (unsigned int)TRIAL_TICKS << disk.fruitless) {
+		if (disk.half) {
+			none_found();
+			return;
+		}
+		disk.half = 1;
+		phase_begin(HELD);
+	}
+}
+
+/* Whatever a box does to spoil it, a round ends. */
+static int
+is_long(void)
+{
+	return disk.phase != NO_ROUND && disk.phase != OVER &&
+	    ++disk.round_ticks > ROUND_TICKS +
+	    4 * ((unsigned int)TRIAL_TICKS << disk.fruitless);
 }
 
 /* All have been looked at. */
 static void
 suspects_seen(uint64_t avail)
 {
-	int	strange = is_strange(avail);
+	int	strange;
 
-	if (strange == -1)
+	if (is_long() && disk.free >= room())
+		none_found();
+	if (disk.phase == HELD && !all_held()) {
+		look_anew();
+		if (++disk.ticks > STUCK_TICKS)
+			none_found();
+		return;
+	}
+	if (disk.phase == OVER)
+		round_over();
+	if ((strange = is_strange(avail)) == -1)
 		return;
 	disk.strange = strange ? disk.strange + 1 : 0;
 	disk.calm = strange ? 0 : disk.calm + 1;
-	disk.in_vain = strange && disk.caught ? disk.in_vain + 1 : 0;
-	if (disk.outside != 0 && mono_ms() - disk.outside > OUTSIDE_MS)
-		disk.outside = 0;
-	if (disk.trial != NULL)
-		trial_go_on();
-	else
-		trial_begin();
+	if (disk.phase == NO_ROUND && disk.calm > CALM_TICKS)
+		disk.vain = 0;
+	if (disk.fall / 2 > disk.outside_fall)
+		disk.outside_to = 0;	/* more than that was */
+	if (disk.phase == HELD)
+		round_held(strange);
+	else if (disk.phase == TRIED)
+		round_tried();
 }
 
 /* ---- who writes ------------------------------------------------------ */
@@ -469,9 +733,7 @@ look_told(void *arg, const struct msg *m)
 	/* the one that is new here may be the one */
 	if (disk.fresh == 0 || ++disk.waited > WAIT_TICKS) {
 		disk.waited = 0;
-		if (!is_proved() || disk.outside != 0 ||
-		    disk.trial != NULL || (freeze_busy(0) == 0 &&
-		    freeze_busy(1) == 0))
+		if (!is_proved() || !round_begin())
 			freeze_most();
 	}
 }
@@ -485,8 +747,8 @@ look_all(void)
 	disk.fresh = 0;
 	disk.looked = mono_ms();
 	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
-		/* a suspect, so that there is an answer when all are some */
-		if ((!may_write(b) && !(b->frozen && b->suspect)) || b->polled)
+		/* a write that was begun goes on when its box is frozen */
+		if ((!may_write(b) && !b->frozen) || b->polled)
 			continue;
 		disk.due++;
 		b->polled = 1;
@@ -496,13 +758,24 @@ look_all(void)
 	}
 }
 
+/* For good in the end only where there is no room. */
+static int
+was_held(const struct box *b)
+{
+	unsigned int	n = b->strikes < FOUND_LONGER ? b->strikes :
+			    FOUND_LONGER;
+
+	return b->hides && disk.free >= disk.keep &&
+	    mono_ms() - b->struck >= (uint64_t)FOUND_MS << n;
+}
+
 static int
 may_go_on(const struct box *b)
 {
 	return b->frozen && b->state == BOX_READY && !b->condemned &&
 	    !b->polled && b->removing == REMOVE_NOT &&
-	    disk.free >= b->frozen_free &&
-	    disk.free - b->frozen_free >= room();
+	    ((disk.free >= b->frozen_free &&
+	    disk.free - b->frozen_free >= room()) || was_held(b));
 }
 
 /*
@@ -525,8 +798,7 @@ thaw_one(void)
 		look_all();
 	else {
 		(void)str_copy(disk.tried, b->id, sizeof(disk.tried));
-		b->suspect = 0;
-		b->strikes = 0;
+		b->hides = 0;
 		freeze(b, 0);
 	}
 }
@@ -534,8 +806,7 @@ thaw_one(void)
 int
 disk_counts(void)
 {
-	return disk_short() || disk.watch > 0 || disk.trial != NULL ||
-	    next_suspect("") != NULL;
+	return disk_short() || disk.watch > 0 || disk.phase != NO_ROUND;
 }
 
 static void
@@ -553,7 +824,7 @@ disk_tick(int fd, short what, void *arg)
 		look_all();
 	if (disk.watch > 0)
 		disk.watch--;
-	else if (!disk_short())
+	else if (!disk_short() && disk.phase == NO_ROUND)
 		thaw_one();
 }
 

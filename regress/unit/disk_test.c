@@ -11,8 +11,8 @@
 #include "../../apid/disk.c"
 
 #define MIB	(1024UL * 1024)
-#define NBOX	3
-#define FIRST	'A'		/* ids: A, B, C */
+#define NBOX	16
+#define FIRST	'A'		/* ids: A, B, C; in a crowd more */
 
 struct apid	env;
 
@@ -20,13 +20,16 @@ static uint64_t		now;	/* mono_ms() */
 static struct box	boxes[NBOX];
 static uint64_t		wrote[NBOX], used[NBOX];
 static uint64_t		hidden[NBOX];	/* bytes a second that none tells */
-static int		lazy;		/* who writes is not busy */
+static uint64_t		works[NBOX];	/* bytes a second that are told */
+static uint64_t		usec[NBOX];	/* a second, when it writes */
+static uint64_t		idle;		/* usec a second otherwise */
 static uint64_t		outside;	/* the same, of no box */
 static uint64_t		avail;
 static int		stubborn;	/* bits of boxes: neither way */
 static int		ended;		/* who is looked at last has */
-static char		record[64];	/* "A-" frozen, "A+" goes on */
-static unsigned int	hurried, attached, closed;	/* bits */
+static int		still[NBOX];	/* seconds that it was frozen */
+static char		record[4096];	/* "A-" frozen, "A+" goes on */
+static unsigned int	hurried, attached, aborted, closed;	/* bits */
 
 /* Looks that wait for their answer. */
 static struct look {
@@ -34,7 +37,7 @@ static struct look {
 	unsigned int freeze;
 	void	(*cb)(void *, const struct msg *);
 	void	*arg;
-} looks[16];
+} looks[4 * NBOX];
 static int	nlooks;
 
 /* ---- what disk.c stands on ------------------------------------------- */
@@ -94,6 +97,14 @@ boot_attach(struct box *b, void (*done)(struct box *, const char *, void *),
 }
 
 void
+boot_abort(struct box *b, const char *why)
+{
+	ck_assert_ptr_nonnull(why);
+	aborted |= 1U << which(b);
+	b->boot = NULL;
+}
+
+void
 remove_hurry(struct box *b)
 {
 	hurried |= 1U << which(b);
@@ -138,7 +149,7 @@ peer_ask(struct peer *p, unsigned int type, const void *body,
 	ck_assert_uint_eq(type, MSG_BOX_HEALTH);
 	ck_assert_uint_eq(timeout_ms, T_PRIVD);
 	ck_assert_uint_eq(m->written, 1);
-	ck_assert_int_lt(nlooks, 16);
+	ck_assert_int_lt(nlooks, 4 * NBOX);
 	looks[nlooks++] = (struct look){ m->id[0] - FIRST,
 	    (unsigned int)m->freeze, cb, arg };
 }
@@ -208,7 +219,7 @@ lose(uint64_t n)
 static void
 second(uint64_t a, uint64_t b, uint64_t c)
 {
-	const uint64_t	n[NBOX] = { a, b, c };
+	uint64_t	n[NBOX] = { a, b, c };
 	int		i;
 
 	now += 500;
@@ -216,11 +227,12 @@ second(uint64_t a, uint64_t b, uint64_t c)
 	now += 500;
 	for (i = 0; i < NBOX; i++)
 		if (!kernel[i]) {
+			n[i] += works[i];
 			wrote[i] += n[i];
-			used[i] += !lazy && n[i] + hidden[i] != 0 ? 50000 :
-			    10;
+			used[i] += n[i] + hidden[i] != 0 ? usec[i] : idle;
 			lose(n[i] + hidden[i]);
-		}
+		} else
+			still[i]++;
 	lose(outside);
 	disk_tick(-1, 0, NULL);
 	answer();
@@ -240,17 +252,18 @@ setup(void)
 	for (i = 0; i < NBOX; i++) {
 		boxes[i].id[0] = (char)(FIRST + i);
 		boxes[i].state = BOX_READY;
-		boxes[i].listed = 1;
+		boxes[i].listed = i < 3;
 		(void)event_assign(&boxes[i].retry, env.base, -1, 0, disk_tick,
 		    NULL);
 		wrote[i] = used[i] = MIB;
-		hidden[i] = 0;
-		kernel[i] = 0;
+		hidden[i] = works[i] = 0;
+		usec[i] = 50000;
+		kernel[i] = still[i] = 0;
 	}
 	outside = 0;
-	lazy = 0;
+	idle = 10;
 	stubborn = ended = 0;
-	hurried = attached = closed = 0;
+	hurried = attached = aborted = closed = 0;
 	memset(record, 0, sizeof(record));
 	disk_start();
 }
@@ -316,7 +329,7 @@ START_TEST(hardly)
 {
 	int	i;
 
-	lazy = 1;
+	usec[1] = idle = 0;
 	for (i = 0; i < 4; i++) {
 		avail -= 300 * MIB;
 		second(0, MIB, 0);
@@ -469,40 +482,247 @@ START_TEST(hides)
 }
 END_TEST
 
-/* It is quiet while it is tried, and not otherwise. */
-START_TEST(sly)
+/* So many boxes that are all busy, and write a little. */
+static void
+crowd(int n)
 {
-	int	i, was = 0, quiet = 0;
+	int	i;
 
-	for (i = 0; i < 400; i++) {
-		if (was && !kernel[0])
-			quiet = 9;
-		was = kernel[0];
-		hidden[0] = quiet > 0 ? 0 : 100 * MIB;
-		quiet -= quiet > 0;
-		second(0, MIB / 10, 0);
-		memset(record, 0, sizeof(record));
+	for (i = 0; i < NBOX; i++) {
+		boxes[i].listed = i < n;
+		works[i] = i < n ? 10000 : 0;
 	}
-	ck_assert_int_eq(boxes[0].frozen, 1);
+}
+
+/* As second(), of which there are too many for the record. */
+static void
+crowd_second(void)
+{
+	second(0, 0, 0);
+	memset(record, 0, sizeof(record));
+}
+
+static int
+alone_on_trial(int box)
+{
+	int	i;
+
+	for (i = 0; i < NBOX; i++)
+		if (boxes[i].on_trial != (i == box))
+			return 0;
+	return !kernel[box];
+}
+
+/* B, which is one of them, was never taken for the one, nor stood long. */
+static void
+innocent(int box, int most)
+{
+	ck_assert_int_eq(boxes[box].strikes, 0);
+	ck_assert_int_eq(boxes[box].hides, 0);
+	ck_assert_int_eq(kernel[box], 0);
+	ck_assert_int_le(still[box], most);
+}
+
+/* Nobody else waits long, wherever among them the one is. */
+START_TEST(in_a_crowd)
+{
+	int	i;
+
+	crowd(NBOX);
+	hidden[_i] = 50 * MIB;
+	for (i = 0; i < 100 && !boxes[_i].hides; i++)
+		crowd_second();
+	ck_assert_int_eq(boxes[_i].hides, 1);
+	for (i = 0; i < 30; i++)
+		crowd_second();
+	for (i = 0; i < NBOX; i++)
+		if (i != _i)
+			innocent(i, 45);
+	ck_assert_uint_ge(avail, 400 * MIB);
+}
+END_TEST
+
+/* It costs less processor time than anybody's work. */
+START_TEST(slow)
+{
+	int	i;
+
+	crowd(3);
+	avail = 700 * MIB;
+	hidden[0] = 8 * MIB;
+	usec[0] = _i ? 2200 : 4400;
+	works[0] = works[2] = 0;
+	for (i = 0; i < 80; i++)
+		crowd_second();
+	ck_assert_int_eq(boxes[0].hides, 1);
+	innocent(1, 30);
+	ck_assert_uint_ge(avail, 400 * MIB);
+}
+END_TEST
+
+/* It is quiet after it was let go for as long as any trial takes. */
+static void
+sly(int quiet, int n)
+{
+	static int	wait;
+	int		i;
+
+	for (i = 0; i < n; i++) {
+		wait = kernel[0] ? quiet : wait - (wait > 0);
+		hidden[0] = wait > 0 ? 0 : 100 * MIB;
+		crowd_second();
+	}
+}
+
+START_TEST(impatient)
+{
+	crowd(3);
+	sly(9, 400);
+	ck_assert_int_eq(boxes[0].hides, 1);
+	innocent(1, 60);
+	innocent(2, 60);
 	ck_assert_uint_ge(avail, 300 * MIB);
 }
 END_TEST
 
-/* C begins while B is tried: B is not the one. */
-START_TEST(framed)
+/* What it gets is seldom, and the others run for most of the time. */
+START_TEST(patient)
+{
+	uint64_t	lost = 0;
+	int		i;
+
+	crowd(3);
+	avail = 600 * MIB;
+	for (i = 0; i < 1800; i++) {
+		if (avail < 300 * MIB) {
+			lost += 600 * MIB - avail;
+			avail = 600 * MIB;
+		}
+		sly(30, 1);
+	}
+	ck_assert_int_eq(boxes[0].hides, 0);
+	ck_assert_uint_le(lost, 1800 * 5 * MIB);
+	ck_assert_int_le(still[1], 600);
+	ck_assert_int_le(still[2], 800);
+}
+END_TEST
+
+/* A is quiet while it is tried alone, and writes while B is. */
+START_TEST(frames)
 {
 	int	i;
 
+	crowd(3);
+	for (i = 0; i < 3600; i++) {
+		hidden[0] = i > 100 || boxes[0].on_trial ? 0 : 100 * MIB;
+		crowd_second();
+		ck_assert_int_eq(boxes[1].strikes, 0);
+		ck_assert_int_eq(boxes[1].hides, 0);
+		if (i == 100)
+			ck_assert_int_le(still[1] + still[2], 160);
+	}
+	ck_assert(!kernel[0] && !kernel[1] && !kernel[2]);
+}
+END_TEST
+
+/* C, and then more, write for a moment when B is tried alone. */
+START_TEST(framed)
+{
+	int	i, next = 2, times = 0;
+
+	crowd(8);
 	hidden[0] = 100 * MIB;
-	for (i = 0; i < 60 && !(disk.trial == &boxes[1] && !kernel[1]); i++)
-		second(0, 10000, 0);
-	ck_assert_ptr_eq(disk.trial, &boxes[1]);
-	hidden[2] = 50 * MIB;
-	for (i = 0; i < 60; i++)
-		second(0, 10000, 0);
-	ck_assert_int_eq(boxes[0].frozen, 1);
-	ck_assert_int_eq(boxes[1].frozen, 0);
-	ck_assert_int_eq(boxes[2].frozen, 1);
+	for (i = 2; i < 8; i++)
+		works[i] = 0;
+	for (i = 0; i < 120; i++) {
+		hidden[next] = 0;
+		hidden[0] = boxes[0].on_trial ? 0 : 100 * MIB;
+		if (alone_on_trial(1) && times < _i) {
+			while (next < 7 && kernel[next])
+				next++;
+			times++;
+			hidden[next] = 50 * MIB;
+		}
+		crowd_second();
+		ck_assert_int_eq(boxes[1].strikes, 0);
+		ck_assert_int_eq(boxes[1].hides, 0);
+		if (i == 60)
+			hidden[0] = 100 * MIB;
+	}
+	ck_assert_int_eq(times, _i);
+}
+END_TEST
+
+/* Two of them, together or by turns. */
+START_TEST(pair)
+{
+	int	i;
+
+	crowd(5);
+	for (i = 0; i < 150; i++) {
+		hidden[1] = _i == 0 || i / 5 % 2 == 0 ? 60 * MIB : 0;
+		hidden[3] = _i == 0 || i / 5 % 2 == 1 ? 60 * MIB : 0;
+		if (_i == 2)		/* while the other cannot */
+			hidden[3] = kernel[1] ? 60 * MIB : 0;
+		crowd_second();
+		if (boxes[1].hides && boxes[3].hides)
+			break;
+	}
+	ck_assert(boxes[1].hides && boxes[3].hides);
+	for (i = 0; i < 20; i++)
+		crowd_second();
+	innocent(0, 60);
+	innocent(2, 60);
+	innocent(4, 60);
+	ck_assert_uint_ge(avail, 100 * MIB);
+}
+END_TEST
+
+/* Nothing is lost any more: it goes on, and for less long each time. */
+START_TEST(held)
+{
+	int	i, first;
+
+	crowd(2);
+	hidden[0] = 100 * MIB;
+	for (i = 0; i < 40 && !boxes[0].hides; i++)
+		crowd_second();
+	ck_assert_uint_ge(avail, 512 * MIB);
+	hidden[0] = 0;
+	for (first = 0; first < 200 && boxes[0].frozen; first++)
+		crowd_second();
+	ck_assert_int_ge(first, 59);
+	ck_assert_int_le(first, 90);
+	avail = 1000 * MIB;
+	hidden[0] = 100 * MIB;
+	for (i = 0; i < 40 && !boxes[0].hides; i++)
+		crowd_second();
+	hidden[0] = 0;
+	avail = 1000 * MIB;
+	boxes[0].frozen_free = 1000 * MIB;
+	for (i = 0; i < 300 && boxes[0].frozen; i++)
+		crowd_second();
+	ck_assert_int_ge(i, 119);
+	ck_assert_int_le(i, 150);
+	innocent(1, 60);
+}
+END_TEST
+
+/* One that is let go and does not answer is frozen all the same. */
+START_TEST(deaf)
+{
+	static struct boot	*boot;
+	int			 i;
+
+	crowd(2);
+	hidden[0] = 50 * MIB;
+	for (i = 0; i < 40 && !boxes[0].on_trial; i++)
+		crowd_second();
+	boxes[0].boot = (struct boot *)&boot;
+	for (i = 0; i < 20 && !kernel[0]; i++)
+		crowd_second();
+	ck_assert_uint_eq(aborted, 1);
+	ck_assert_int_eq(kernel[0], 1);
 }
 END_TEST
 
@@ -525,19 +745,43 @@ END_TEST
 /* Nobody's: busy boxes stand still for a moment, and no more. */
 START_TEST(somebody_else)
 {
-	int	i, still = 0;
+	int	i;
 
+	crowd(3);
 	avail = 1024 * MIB;
 	outside = 30 * MIB;
-	for (i = 0; i < 60; i++) {
-		second(0, 10000, 0);
-		still += kernel[1];
-		memset(record, 0, sizeof(record));
+	for (i = 0; i < 60; i++)
+		crowd_second();
+	ck_assert_int_gt(still[1], 0);
+	innocent(1, 12);
+	/* and not again and again */
+	for (i = 0; i < 1200; i++)
+		crowd_second();
+	innocent(1, 60);
+	innocent(2, 60);
+}
+END_TEST
+
+/* By fits and starts: it is not laid to whoever ran then. */
+START_TEST(fits)
+{
+	int	i;
+
+	crowd(4);
+	avail = 1024 * MIB;
+	for (i = 0; i < 600; i++) {
+		outside = i % (_i + 2) < 1 + _i / 4 ? 60 * MIB : 0;
+		crowd_second();
+		if (avail < 300 * MIB)
+			avail = 700 * MIB;
 	}
-	ck_assert_int_eq(boxes[1].frozen, 0);
-	ck_assert_int_eq(boxes[2].frozen, 0);
-	ck_assert_int_gt(still, 0);
-	ck_assert_int_lt(still, 12);
+	outside = 0;
+	for (i = 0; i < 120; i++)
+		crowd_second();
+	for (i = 0; i < 4; i++) {
+		ck_assert_int_eq(kernel[i], 0);
+		ck_assert_int_le(still[i], 180);
+	}
 }
 END_TEST
 
@@ -561,10 +805,18 @@ main(void)
 	tcase_add_test(t, turns);
 	tcase_add_test(t, stays);
 	tcase_add_test(t, hides);
-	tcase_add_test(t, sly);
-	tcase_add_test(t, framed);
+	tcase_add_loop_test(t, in_a_crowd, 0, NBOX);
+	tcase_add_loop_test(t, slow, 0, 2);
+	tcase_add_test(t, impatient);
+	tcase_add_test(t, patient);
+	tcase_add_test(t, frames);
+	tcase_add_loop_test(t, framed, 0, 4);
+	tcase_add_loop_test(t, pair, 0, 3);
+	tcase_add_test(t, held);
+	tcase_add_test(t, deaf);
 	tcase_add_test(t, ends);
 	tcase_add_test(t, somebody_else);
+	tcase_add_loop_test(t, fits, 0, 12);
 	suite_add_tcase(s, t);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_NORMAL);
