@@ -681,8 +681,8 @@ is_long(void)
 	    4 * ((unsigned int)TRIAL_TICKS << disk.fruitless);
 }
 
-/* All have been looked at. */
-static void
+/* All have been looked at: what is_strange() says. */
+static int
 suspects_seen(uint64_t avail)
 {
 	int	strange;
@@ -693,12 +693,12 @@ suspects_seen(uint64_t avail)
 		look_anew();
 		if (++disk.ticks > STUCK_TICKS)
 			none_found();
-		return;
+		return -1;
 	}
 	if (disk.phase == OVER)
 		round_over();
 	if ((strange = is_strange(avail)) == -1)
-		return;
+		return -1;
 	disk.strange = strange ? disk.strange + 1 : 0;
 	disk.calm = strange ? 0 : disk.calm + 1;
 	if (disk.phase == NO_ROUND && disk.calm > CALM_TICKS)
@@ -709,6 +709,7 @@ suspects_seen(uint64_t avail)
 		round_held(strange);
 	else if (disk.phase == TRIED)
 		round_tried();
+	return strange;
 }
 
 /* ---- who writes ------------------------------------------------------ */
@@ -717,6 +718,7 @@ static void
 look_told(void *arg, const struct msg *m)
 {
 	struct box	*b = arg;
+	int		 strange = 0;
 
 	b->polled = 0;
 	if (m->row->type != MSG_ERROR) {
@@ -727,13 +729,16 @@ look_told(void *arg, const struct msg *m)
 	if (--disk.due != 0)
 		return;
 	if (m->row->type != MSG_ERROR && m->body.box_health_is.disk_keep != 0)
-		suspects_seen(m->body.box_health_is.disk_free);
+		strange = suspects_seen(m->body.box_health_is.disk_free);
 	if (!disk_short())
 		return;
 	/* the one that is new here may be the one */
 	if (disk.fresh == 0 || ++disk.waited > WAIT_TICKS) {
 		disk.waited = 0;
-		if (!is_proved() || !round_begin())
+		/* who writes openly is not to blame for what is hidden */
+		if (!(is_proved() && round_begin()) &&
+		    (strange == 0 || disk.free < disk.keep ||
+		    mono_ms() < disk.outside_to))
 			freeze_most();
 	}
 }

@@ -21,6 +21,7 @@ static struct box	boxes[NBOX];
 static uint64_t		wrote[NBOX], used[NBOX];
 static uint64_t		hidden[NBOX];	/* bytes a second that none tells */
 static uint64_t		works[NBOX];	/* bytes a second that are told */
+static int		begun[NBOX];	/* seconds that a write goes on, frozen */
 static uint64_t		usec[NBOX];	/* a second, when it writes */
 static uint64_t		idle;		/* usec a second otherwise */
 static uint64_t		outside;	/* the same, of no box */
@@ -219,6 +220,7 @@ lose(uint64_t n)
 static void
 second(uint64_t a, uint64_t b, uint64_t c)
 {
+	static int	unstopped[NBOX];
 	uint64_t	n[NBOX] = { a, b, c };
 	int		i;
 
@@ -231,8 +233,14 @@ second(uint64_t a, uint64_t b, uint64_t c)
 			wrote[i] += n[i];
 			used[i] += n[i] + hidden[i] != 0 ? usec[i] : idle;
 			lose(n[i] + hidden[i]);
-		} else
+			unstopped[i] = begun[i];
+		} else {
 			still[i]++;
+			if (unstopped[i] > 0 && unstopped[i]--) {
+				used[i] += usec[i];
+				lose(hidden[i]);
+			}
+		}
 	lose(outside);
 	disk_tick(-1, 0, NULL);
 	answer();
@@ -257,6 +265,7 @@ setup(void)
 		    NULL);
 		wrote[i] = used[i] = MIB;
 		hidden[i] = works[i] = 0;
+		begun[i] = 0;
 		usec[i] = 50000;
 		kernel[i] = still[i] = 0;
 	}
@@ -650,6 +659,45 @@ START_TEST(framed)
 			hidden[0] = 100 * MIB;
 	}
 	ck_assert_int_eq(times, _i);
+	ck_assert_int_le(still[1], 90);
+}
+END_TEST
+
+/* B writes as well, openly, but not what is lost. */
+START_TEST(openly)
+{
+	int	i;
+
+	crowd(3);
+	hidden[0] = 50 * MIB;
+	works[1] = 2 * MIB;
+	for (i = 0; i < 60 && !boxes[0].hides; i++)
+		crowd_second();
+	ck_assert_int_eq(boxes[0].hides, 1);
+	crowd_second();
+	crowd_second();
+	innocent(1, 45);
+	ck_assert_uint_ge(avail, 512 * MIB);
+}
+END_TEST
+
+/* It writes on when it is frozen, for a while: not outside, and not B. */
+START_TEST(writes_on)
+{
+	int	i;
+
+	crowd(3);
+	begun[0] = 5;
+	hidden[0] = 30 * MIB;
+	for (i = 0; i < 100; i++) {
+		crowd_second();
+		ck_assert_int_eq(boxes[1].strikes, 0);
+		ck_assert_int_eq(boxes[1].hides, 0);
+		ck_assert_uint_eq(disk.outside, 0);
+	}
+	ck_assert_int_eq(boxes[0].hides, 1);
+	innocent(1, 45);
+	innocent(2, 45);
 }
 END_TEST
 
@@ -811,6 +859,8 @@ main(void)
 	tcase_add_test(t, patient);
 	tcase_add_test(t, frames);
 	tcase_add_loop_test(t, framed, 0, 4);
+	tcase_add_test(t, openly);
+	tcase_add_test(t, writes_on);
 	tcase_add_loop_test(t, pair, 0, 3);
 	tcase_add_test(t, held);
 	tcase_add_test(t, deaf);
