@@ -629,6 +629,7 @@ convict(struct box *b)
 	b->struck = now;
 	b->suspect = b->on_trial = 0;
 	b->hides = 1;
+	disk.falls = 0;			/* that was its fall */
 	freeze(b, 1);
 	phase_begin(OVER);
 }
