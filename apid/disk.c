@@ -84,6 +84,7 @@ static struct {
 	uint64_t	 round_at, round_free; /* when all boxes were looked at */
 	uint64_t	 fall, known;	/* bytes a second since, smoothed */
 	uint64_t	 lost;		/* the fall before that */
+	uint64_t	 rate;		/* at the last look, as it was */
 	unsigned int	 due;		/* looks that are out */
 	uint64_t	 looked;	/* mono ms: all boxes */
 	unsigned int	 fresh, waited;	/* boxes without a rate yet; ticks */
@@ -98,6 +99,8 @@ static struct {
 	int		 half;		/* of the candidates: 0, 1 */
 	unsigned int	 round_ticks;
 	unsigned int	 let;		/* boxes on trial */
+	struct box	*accused;	/* owned; NULL: none */
+	uint64_t	 accused_of;	/* bytes a second */
 	int		 tested;	/* HELD has ended once */
 	unsigned int	 fruitless;	/* rounds, lately */
 	uint64_t	 struck;	/* mono ms: the last suspicion; 0 */
@@ -210,10 +213,6 @@ freeze_record(struct box *b)
 		    "has %llu MiB left and loses %llu KiB a second", b->id,
 		    (unsigned long long)disk.free >> 20,
 		    (unsigned long long)disk.lost >> 10);
-	else if (b->frozen && b->hides)
-		log_warnx("box %s is frozen: the state directory has %llu "
-		    "MiB left, and lost it while no other box could write",
-		    b->id, (unsigned long long)disk.free >> 20);
 	else if (b->frozen)
 		log_warnx("box %s is frozen: the state directory has %llu "
 		    "MiB left, and it writes %llu KiB a second", b->id,
@@ -337,6 +336,7 @@ is_strange(uint64_t avail)
 	compare_from(avail);
 	if (ms == 0)
 		return -1;
+	disk.rate = rate;
 	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
 		known += b->writes;
 		if (!may_write(b))
@@ -470,19 +470,19 @@ freeze_all(enum width width)
  * frozen in a write that goes on.
  */
 static int
-others_may(void)
+others_may(uint64_t fall)
 {
 	const struct box	*b;
 	uint64_t		 most = 0;
 
 	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
-		if (b->on_trial)
+		if (b->on_trial || b == disk.accused)
 			continue;
 		if (may_write(b) && b->looks < 2)
 			return 1;
 		most += b->busy * MOST_PER_USEC;
 	}
-	return most >= disk.fall / 2;
+	return most >= fall / 2;
 }
 
 /* It goes on though all that could do it are frozen. */
@@ -562,8 +562,17 @@ let_half(void)
 }
 
 static void
+drop_accused(void)
+{
+	if (disk.accused != NULL)
+		box_unref(disk.accused);
+	disk.accused = NULL;
+}
+
+static void
 none_found(void)
 {
+	drop_accused();
 	log_warnx("the state directory is lost to a box that hides it, and "
 	    "to none while it was tried");
 	disk.fruitless += disk.fruitless < TRIALS_LONGER;
@@ -581,7 +590,7 @@ freeze_others(void)
 static void
 fell_held(void)
 {
-	if (others_may())
+	if (others_may(disk.rate))
 		freeze_others();
 	else if (++disk.vain >= VAIN_TICKS) {
 		/* they may be better at it than is believed here */
@@ -602,12 +611,61 @@ calm_needed(void)
 }
 
 static void
+convict(struct box *b)
+{
+	uint64_t	now = mono_ms();
+
+	b->strikes = b->struck == 0 || now - b->struck > 2 * STRIKES_MS ? 0 :
+	    b->strikes + 1;
+	b->struck = now;
+	b->suspect = b->on_trial = 0;
+	b->hides = 1;
+	disk.falls = 0;			/* that was its fall */
+	log_warnx("box %s is frozen: the state directory has %llu MiB left, "
+	    "and lost %llu KiB a second when no other box could write", b->id,
+	    (unsigned long long)disk.free >> 20,
+	    (unsigned long long)disk.accused_of >> 10);
+	phase_begin(OVER);
+}
+
+/*
+ * Who was looked at a moment before the disk was can have used that: this is
+ * told by the next look at it.
+ */
+static int
+is_cleared_late(void)
+{
+	if (disk.accused == NULL || !others_may(disk.accused_of))
+		return 0;
+	drop_accused();
+	freeze_others();
+	return 1;
+}
+
+static void
 round_held(int strange)
 {
+	struct box	*b = disk.accused;
+
+	if (is_cleared_late())
+		return;
 	if (strange) {
-		fell_held();
+		/* or it writes on, until what was begun has ended */
+		if (b == NULL || b->busy * MOST_PER_USEC < disk.rate / 2) {
+			drop_accused();
+			fell_held();
+		}
 		return;
 	}
+	if (b != NULL && in_round(b)) {
+		if (disk.vain != 0)	/* it was there without any, too */
+			outside_found();
+		else
+			convict(b);
+		drop_accused();
+		return;
+	}
+	drop_accused();
 	if (disk.calm < calm_needed() || disk.free < room())
 		return;
 	disk.tested = 1;
@@ -619,43 +677,27 @@ round_held(int strange)
 		none_found();
 }
 
-static void
-convict(struct box *b)
-{
-	uint64_t	now = mono_ms();
-
-	b->strikes = b->struck == 0 || now - b->struck > 2 * STRIKES_MS ? 0 :
-	    b->strikes + 1;
-	b->struck = now;
-	b->suspect = b->on_trial = 0;
-	b->hides = 1;
-	disk.falls = 0;			/* that was its fall */
-	freeze(b, 1);
-	phase_begin(OVER);
-}
-
 /* It is there again: it is one of those on trial, if nobody else ran. */
 static void
 trial_proved(void)
 {
 	struct box	*b, *one = NULL;
 
-	if (others_may()) {
+	if (others_may(disk.rate)) {
 		freeze_others();
 		return;
 	}
 	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
 		b->cleared |= !b->on_trial;
-		if (b->on_trial && in_round(b) && may_write(b) && !b->polled)
+		if (b->on_trial && in_round(b))
 			one = b;
 	}
 	disk.half = 0;
-	if (disk.let != 1 || one == NULL)
-		phase_begin(HELD);
-	else if (disk.vain != 0)	/* it was there without any box, too */
-		outside_found();
-	else
-		convict(one);
+	if (disk.let == 1 && one != NULL) {
+		disk.accused = box_ref(one);
+		disk.accused_of = disk.rate;
+	}
+	phase_begin(HELD);
 }
 
 static void
@@ -692,7 +734,7 @@ suspects_seen(uint64_t avail)
 		none_found();
 	if (disk.phase == HELD && !all_held()) {
 		look_anew();
-		if (++disk.ticks > STUCK_TICKS)
+		if (!is_cleared_late() && ++disk.ticks > STUCK_TICKS)
 			none_found();
 		return -1;
 	}

@@ -1,8 +1,8 @@
 /*
  * hide.c: fills a disk by what no count of a process tells.
  *
- * hide children|inodes DIRECTORY: without end, in children that nobody waits
- * for, or in directories with an attribute each.
+ * hide children|slowly|inodes DIRECTORY: without end, in children that nobody
+ * waits for, many or few, or in directories with an attribute each.
  */
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -26,10 +26,10 @@ child_write(void)
 }
 
 static void
-children(void)
+children(useconds_t pause)
 {
 	(void)signal(SIGCHLD, SIG_IGN);
-	for (;; (void)usleep(1000))	/* some 50 MB a second */
+	for (;; (void)usleep(pause))
 		if (vfork() == 0)
 			child_write();
 }
@@ -59,7 +59,9 @@ main(int argc, char *argv[])
 	if (argc != 3 || chdir(argv[2]) == -1)
 		return 2;
 	if (strcmp(argv[1], "children") == 0)
-		children();
+		children(1000);		/* some 50 MB a second */
+	if (strcmp(argv[1], "slowly") == 0)
+		children(16000);	/* 4, with hardly any time */
 	inodes();
 	return 1;
 }

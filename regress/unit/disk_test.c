@@ -26,6 +26,7 @@ static uint64_t		usec[NBOX];	/* a second, when it writes */
 static uint64_t		idle;		/* usec a second otherwise */
 static uint64_t		outside;	/* the same, of no box */
 static uint64_t		avail;
+static int		sneaks;		/* of whom one look was answered; -1 */
 static int		stubborn;	/* bits of boxes: neither way */
 static int		ended;		/* who is looked at last has */
 static int		still[NBOX];	/* seconds that it was frozen */
@@ -187,6 +188,23 @@ poll(void)
 	disk_seen(&boxes[i], &is, counts);
 }
 
+static void
+lose(uint64_t n)
+{
+	avail -= n < avail ? n : avail;
+}
+
+static int
+alone_on_trial(int box)
+{
+	int	i;
+
+	for (i = 0; i < NBOX; i++)
+		if (boxes[i].on_trial != (i == box))
+			return 0;
+	return !kernel[box];
+}
+
 /* Answers what is asked, in the order of asking, and what that asks for. */
 static void
 answer(void)
@@ -203,17 +221,16 @@ answer(void)
 			kernel[l.box] = l.freeze == FREEZE_ON;
 		m.row = &is;
 		see(l.box, &m.body.box_health_is);
+		if (l.box == sneaks && alone_on_trial(1)) {
+			lose(50 * MIB);
+			used[sneaks] += 10000;
+			sneaks = -1;
+		}
 		if (ended && nlooks == 0)	/* privd tells nothing then */
 			memset(&m.body.box_health_is, 0,
 			    sizeof(m.body.box_health_is));
 		l.cb(l.arg, &m);
 	}
-}
-
-static void
-lose(uint64_t n)
-{
-	avail -= n < avail ? n : avail;
 }
 
 /* A second in which each that may writes so many bytes. */
@@ -271,6 +288,7 @@ setup(void)
 	}
 	outside = 0;
 	idle = 10;
+	sneaks = -1;
 	stubborn = ended = 0;
 	hurried = attached = aborted = closed = 0;
 	memset(record, 0, sizeof(record));
@@ -511,17 +529,6 @@ crowd_second(void)
 	memset(record, 0, sizeof(record));
 }
 
-static int
-alone_on_trial(int box)
-{
-	int	i;
-
-	for (i = 0; i < NBOX; i++)
-		if (boxes[i].on_trial != (i == box))
-			return 0;
-	return !kernel[box];
-}
-
 /* B, which is one of them, was never taken for the one, nor stood long. */
 static void
 innocent(int box, int most)
@@ -660,6 +667,27 @@ START_TEST(framed)
 	}
 	ck_assert_int_eq(times, _i);
 	ck_assert_int_le(still[1], 90);
+}
+END_TEST
+
+/* C writes when it has just been looked at, and before the disk is. */
+START_TEST(framed_between)
+{
+	int	i;
+
+	crowd(4);
+	works[2] = works[3] = 0;
+	hidden[0] = 60 * MIB;
+	sneaks = 2;
+	for (i = 0; i < 60; i++) {
+		if (boxes[0].on_trial)
+			hidden[0] = 0;
+		crowd_second();
+		ck_assert_int_eq(boxes[1].strikes, 0);
+		ck_assert_int_eq(boxes[1].hides, 0);
+	}
+	ck_assert_int_eq(sneaks, -1);
+	innocent(1, 45);
 }
 END_TEST
 
@@ -859,6 +887,7 @@ main(void)
 	tcase_add_test(t, patient);
 	tcase_add_test(t, frames);
 	tcase_add_loop_test(t, framed, 0, 4);
+	tcase_add_test(t, framed_between);
 	tcase_add_test(t, openly);
 	tcase_add_test(t, writes_on);
 	tcase_add_loop_test(t, pair, 0, 3);
