@@ -30,12 +30,16 @@
  *   OVER	All but who was found go on, then no round is there.
  *
  * No box but those on trial can have lost what is lost then: each other one is
- * frozen, or has not used the processor enough for it.  If one has, it is
- * frozen as well and nothing is decided.  So a box can have no other box found.
+ * frozen, or has not used the processor enough for it, also by the look after
+ * that.  If one has, it is frozen as well and nothing is decided.  So a box can
+ * have no other box found.  What is frozen may still be in a write, which shows
+ * as processor time: it is waited for.
  *
  * Who is quiet while it is tried is not found.  Each such round makes the next
  * one's trials twice as long, for some time.  Who is found stays until there
- * is more room, or, when nothing is lost, for a time that doubles each time.
+ * is more room, or, when nothing is lost and the floor is free, for a time that
+ * doubles each time.  Where it shows that somebody outside writes by fits and
+ * starts, who was found goes on, and calm has to last longer before a trial.
  *
  * Must never: leave a box frozen, but for the time of a round, that was not
  * seen to write or to be the only one that can have.
