@@ -496,14 +496,14 @@ outside_found(void)
 	struct box	*b;
 	uint64_t	 now = mono_ms();
 
+	disk.outside_fall = disk.fall > disk.lost ? disk.fall : disk.lost;
 	log_warnx("the state directory loses %llu KiB a second, and no box "
-	    "that runs does it", (unsigned long long)disk.fall >> 10);
+	    "that runs does it", (unsigned long long)disk.outside_fall >> 10);
 	if (now - disk.outside > STRIKES_MS * 2)
 		disk.outsides = 0;
 	disk.outside = now;
 	disk.outside_to = now + ((uint64_t)OUTSIDE_MS << disk.outsides);
 	disk.outsides += disk.outsides < OUTSIDE_LONGER;
-	disk.outside_fall = disk.fall;
 	/* who was found was so by the same signs */
 	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id))
 		if (b->frozen && b->hides) {
