@@ -168,27 +168,41 @@ spawn_out(char *const argv[], int out)
 	return pid;
 }
 
-double
-peer_ready(char *const argv[], pid_t *ret_pid)
+int
+peer_start(char *const argv[], pid_t *ret_pid)
 {
-	double	t0, t;
+	pid_t	pid;
 	int	p[2];
-	char	c;
 
 	if (pipe2(p, O_CLOEXEC) == -1)
 		return -1;
-	t0 = bench_usec();
-	if ((*ret_pid = spawn_out(argv, p[1])) == -1)
-		return -1;
+	pid = spawn_out(argv, p[1]);
 	close(p[1]);
-	if (read(p[0], &c, 1) != 1) {
-		fprintf(stderr, "%s: no byte\n", argv[0]);
+	if (pid == -1) {
 		close(p[0]);
+		return -1;
+	}
+	*ret_pid = pid;
+	return p[0];
+}
+
+double
+peer_ready(char *const argv[], pid_t *ret_pid)
+{
+	double	t0 = bench_usec(), t;
+	int	fd = peer_start(argv, ret_pid);
+	char	c;
+
+	if (fd == -1)
+		return -1;
+	if (read(fd, &c, 1) != 1) {
+		fprintf(stderr, "%s: no byte\n", argv[0]);
+		close(fd);
 		peer_end(*ret_pid);
 		return -1;
 	}
 	t = bench_usec() - t0;
-	close(p[0]);
+	close(fd);
 	return t;
 }
 

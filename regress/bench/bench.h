@@ -59,6 +59,11 @@ int	http_call(struct http *, const char *method, const char *path,
 int	http_send(struct http *, const char *method, const char *path,
 	    const char *json);
 ssize_t	http_read(struct http *, char *buf, size_t n);
+/*
+ * Status of the answer at buf, which is terminated, once it is whole; else 0.
+ * Not for answers in chunks.
+ */
+int	http_whole(const char *buf, size_t len);
 /* Removes the frames of chunks in place; the length, or -1: not whole yet. */
 ssize_t	http_unchunk(char *p, size_t len, char *out);
 /* A member's text (string or number) of a flat answer, into a static. */
@@ -66,7 +71,9 @@ const char *http_member(const struct http *, const char *name);
 
 /* ---- peers ------------------------------------------------------------ */
 
-/* Spawns argv with standard output as a pipe; time until its first byte. */
+/* Spawns argv with standard output as a pipe: its reading end, or -1. */
+int	peer_start(char *const argv[], pid_t *ret_pid);
+/* The same; time until its first byte. */
 double	peer_ready(char *const argv[], pid_t *ret_pid);
 double	peer_whole(char *const argv[]);		/* until it has ended, ok */
 void	peer_end(pid_t);			/* SIGKILL and wait */

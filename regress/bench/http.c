@@ -118,6 +118,22 @@ http_read(struct http *h, char *buf, size_t n)
 }
 
 int
+http_whole(const char *buf, size_t len)
+{
+	const char	*body = strstr(buf, "\r\n\r\n");
+	const char	*p = strcasestr(buf, "\nContent-Length:");
+	size_t		 want = 0;
+
+	if (body == NULL)
+		return 0;
+	if (p != NULL && p < body)
+		want = strtoul(p + 16, NULL, 10);
+	if (len < (size_t)(body + 4 - buf) + want)
+		return 0;
+	return (int)strtol(buf + 9, NULL, 10);
+}
+
+int
 http_call(struct http *h, const char *method, const char *path,
     const char *json)
 {

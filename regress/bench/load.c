@@ -71,27 +71,17 @@ load_close(struct load *l)
 static int
 client_read(const struct load *l, struct client *c)
 {
-	char	*body, *p;
-	size_t	 want = 0;
-	ssize_t	 n = http_read(&c->http, c->buf + c->len,
-		    ANSWER_MAX - c->len);
+	ssize_t	n = http_read(&c->http, c->buf + c->len, ANSWER_MAX - c->len);
+	int	st;
 
 	if (n <= 0)
 		return -1;
 	c->len += (size_t)n;
 	c->buf[c->len] = '\0';
-	if ((body = strstr(c->buf, "\r\n\r\n")) == NULL)
-		return 0;
-	if (strtol(c->buf + 9, NULL, 10) != l->status) {
-		fprintf(stderr, "%s %s: %s\n", l->method, l->path, c->buf);
-		return -1;
-	}
-	p = strcasestr(c->buf, "\nContent-Length:");
-	if (p != NULL && p < body)
-		want = strtoul(p + 16, NULL, 10);
-	if (c->len < (size_t)(body + 4 - c->buf) + want)
-		return 0;
-	return 1;
+	if ((st = http_whole(c->buf, c->len)) == 0 || st == l->status)
+		return st != 0;
+	fprintf(stderr, "%s %s: %s\n", l->method, l->path, c->buf);
+	return -1;
 }
 
 /* Time for one request, with all clients at work; -1. */

@@ -15,6 +15,9 @@
  *	BENCH_URL_NONE		server that has no boxes, for P26
  *	BENCH_TOOLS		the host's copy of the root file system `tools',
  *				for P31
+ *	BENCH_POOL		networks `egress' that the server prepares, and
+ *	BENCH_FAR		address:port of a `talk serve' that a box and this
+ *				process reach, for P3, P12, P21 and P22
  *	BENCH_N			pairs (100); rows that take long use fewer
  */
 #include <sys/types.h>
@@ -131,10 +134,10 @@ ours_exec(void *arg)
 
 /* ---- peers ------------------------------------------------------------- */
 
-static void
-bwrap_argv(char *argv[16])
+void
+bwrap_argv(char *argv[BWRAP])
 {
-	char *const	v[] = { S("bwrap"), S("--unshare-all"),
+	char *const	v[BWRAP] = { S("bwrap"), S("--unshare-all"),
 	    S("--die-with-parent"), S("--cap-drop"), S("ALL"), S("--bind"),
 	    S(root), S("/"), S("--dev"), S("/dev"), S("--proc"), S("/proc"),
 	    S("/ready"), NULL };
@@ -142,10 +145,10 @@ bwrap_argv(char *argv[16])
 	memcpy(argv, v, sizeof(v));
 }
 
-static double
+double
 peer_bwrap(void *arg)
 {
-	char	*argv[16];
+	char	*argv[BWRAP];
 	pid_t	 pid;
 	double	 t;
 
@@ -212,7 +215,7 @@ mem_available(void)
  * is freed behind them, and what a processor counted is added up once a second
  * or when stat_refresh is read.
  */
-static double
+double
 mem_settled(void)
 {
 	double	a, b = 0;
@@ -592,7 +595,7 @@ idle_boxes(int used)
 static double
 idle_bwraps(void)
 {
-	char	*argv[16];
+	char	*argv[BWRAP];
 	pid_t	 pid[IDLE];
 	double	 before = mem_settled(), after;
 	int	 i;
@@ -652,11 +655,12 @@ row_p13(void)
 }
 
 static const struct { const char *name; int (*fn)(void); } rows[] = {
-	{ "P1", row_p1 }, { "P2", row_p2 }, { "P7", row_p7 },
-	{ "P8", row_p8 }, { "P9", row_p9 }, { "P10", row_p10 },
-	{ "P11", row_p11 }, { "P13", row_p13 }, { "P14", row_p14 },
-	{ "P17", row_p17 }, { "P26", row_p26 }, { "P31", row_p31 },
-	{ "P32", row_p32 }, { "P33", row_p33 },
+	{ "P1", row_p1 }, { "P2", row_p2 }, { "P3", row_p3 },
+	{ "P7", row_p7 }, { "P8", row_p8 }, { "P9", row_p9 },
+	{ "P10", row_p10 }, { "P11", row_p11 }, { "P12", row_p12 },
+	{ "P13", row_p13 }, { "P14", row_p14 }, { "P17", row_p17 },
+	{ "P21", row_p21 }, { "P22", row_p22 }, { "P26", row_p26 },
+	{ "P31", row_p31 }, { "P32", row_p32 }, { "P33", row_p33 },
 };
 
 int

@@ -24,9 +24,19 @@ pid_t	parent_of(pid_t);		/* or 0 */
 /* nsenter's argv into a box: n is where the command begins. */
 #define NSENTER	12
 void	nsenter_argv(char **argv, long pid);
+/* bwrap's argv: isolated as far as it can, until /ready has said so. */
+#define BWRAP	16
+void	bwrap_argv(char *argv[BWRAP]);
+double	peer_bwrap(void *);
+/* MiB that are available, once what was freed has come back. */
+double	mem_settled(void);
 /* Fewer pairs, of what takes long: at least one. */
 int	pairs_of(int part);
 
+int	row_p3(void);			/* egress.c */
+int	row_p12(void);
+int	row_p21(void);
+int	row_p22(void);
 int	row_p9(void);			/* flow.c */
 int	row_p32(void);
 int	row_p33(void);

@@ -1,19 +1,36 @@
 #!/bin/sh
 # bench/run.sh [ROW...]: starts a private server and prints the table; without
-# a name the rows that take less than a minute each (not P9 and P31).
+# a name the rows that take less than a minute each (not P9, P22 and P31).
 # What peers need: packages of class `bench' in etc/packages.
+#
+# With one of P3, P12, P21 and P22 all of it is in a network namespace of its
+# own, joined to another, "the internet": nothing leaves the machine.
 #
 # WB_DEBIAN: for P31, a root file system that `workbox rootfs build debian
 # --include' has made with the packages below; otherwise it is built (2
 # minutes, and an archive of packages).  BENCH_N: pairs (100).
+[ $# -gt 0 ] || set -- P1 P2 P3 P7 P8 P10 P11 P12 P13 P14 P17 P21 P26 P32 P33
+far="" lacks=""
+for row; do
+	case $row in P3|P12|P21|P22) far=1 ;; esac
+done
+for c in ip nsenter slirp4netns; do
+	command -v $c >/dev/null || lacks="$lacks $c"
+done
+[ -z "$far" ] || [ -n "$lacks" ] || [ -n "${WB_INSIDE-}" ] || [ "$(id -u)" != 0 ] ||
+    WB_INSIDE=1 exec unshare -n sh "$0" "$@"
 . "$(dirname "$0")/../box/lib.sh"
 WB_DIRECT=1
+WB_BOXES=232	# P22 has 201
 build=${WB_BUILD:-$top/build/test}
-none_pid=
+none_pid= full_pid= orders_pid=
 tools=gcc,libc6-dev,libmsgpack-dev,libmd-dev,libseccomp-dev,git
 failed=0
 
 none_stop() {
+	# a server that did not start again ends the script in the middle of P26
+	[ -z "$orders_pid" ] || { pkill -P "$orders_pid"; kill "$orders_pid"; orders_pid=; } 2>/dev/null
+	[ -z "$full_pid" ] || { serve_pid=$full_pid; full_pid=; }
 	[ -z "$none_pid" ] || { full=$serve_pid serve_pid=$none_pid; stop_serve; serve_pid=$full; none_pid=; }
 	rmdir "/sys/fs/cgroup/$WB_CGROUP-none" /sys/fs/cgroup/*/"$WB_CGROUP-none" 2>/dev/null
 }
@@ -53,28 +70,33 @@ again() {	# full|none
 		echo "$serve_pid" >&4
 		return
 	fi
-	full=$serve_pid serve_pid=$none_pid
+	full_pid=$serve_pid serve_pid=$none_pid none_pid=
 	stop_serve
 	start_serve "$WB_BIN" --config "$work/none.conf"
-	none_pid=$serve_pid serve_pid=$full
+	none_pid=$serve_pid serve_pid=$full_pid full_pid=
 	echo "$none_pid" >&4
 }
 run_P26() {
 	mkdir "$work/none"
 	cp -a "$WB_STATE/runtime" "$WB_STATE/rootfs" "$work/none"
 	none=$(free_port $((port + 1)))
+	# its uids are what WB_BOXES leaves of ours
 	sed -e "s|$WB_STATE|$work/none|; s|:$port\"|:$none\"|; s|^cgroup = .*|cgroup = \"$WB_CGROUP-none\"|" \
-	    "$work/workbox.conf" >"$work/none.conf"
-	full=$serve_pid
+	    -e "s|^net-uid-base = .*|net-uid-base = $((WB_UIDS + 65536 * (WB_BOXES + 1)))|" \
+	    -e "s|^uid-base = .*|uid-base = $((WB_UIDS + 65536 * (WB_BOXES + 2)))|" \
+	    -e "s|^max-boxes = .*|max-boxes = 16|" "$work/workbox.conf" >"$work/none.conf"
+	full_pid=$serve_pid
 	start_serve "$WB_BIN" --config "$work/none.conf"
-	none_pid=$serve_pid serve_pid=$full
+	none_pid=$serve_pid serve_pid=$full_pid full_pid=
 	mkfifo "$work/orders" "$work/done"
 	exec 3<>"$work/orders" 4<>"$work/done"
 	BENCH_ORDERS=$work/orders BENCH_DONE=$work/done BENCH_URL_NONE=http://127.0.0.1:$none
 	export BENCH_ORDERS BENCH_DONE BENCH_URL_NONE
 	{ "$build/regress/pairs" P26 3<&- 4<&-; echo "end $?" >&3; } &
+	orders_pid=$!
 	while read -r order rc <&3 && [ "$order" != end ]; do again "$order"; done
-	wait $!
+	wait "$orders_pid"
+	orders_pid=
 	[ "$rc" = 0 ] || failed=1
 	exec 3<&- 4<&-
 	none_stop
@@ -85,6 +107,9 @@ run_P31() {
 	tree=$WB_STATE/rootfs/tools
 	if [ -n "${WB_DEBIAN-}" ]; then
 		cp -a "$WB_DEBIAN" "$tree"
+	elif [ -n "${WB_INSIDE-}" ]; then
+		echo "P31: skipped, beside rows of the network it wants WB_DEBIAN: no archive is reached from here"
+		return
 	elif ! command -v mmdebstrap >/dev/null ||
 	    ! "$WB_BIN" rootfs build debian --name tools --state "$WB_STATE" --include $tools >"$work/tools.log" 2>&1; then
 		tail -n 3 "$work/tools.log" 2>/dev/null
@@ -104,18 +129,62 @@ run_P31() {
 	    mount -t proc none "$BENCH_TOOLS/proc" && exec "$0" P31' "$build/regress/pairs" || failed=1
 }
 
+# P3, P12, P21, P22: an internet of one host, which is a process that talks.
+inet=
+box_after() { [ -z "$inet" ] || { kill "$inet" 2>/dev/null; wait "$inet" 2>/dev/null; inet=; }; }
+there() { [ "$(readlink "/proc/$inet/ns/net")" != "$(readlink /proc/self/ns/net)" ] && grep -q ready "$work/talk"; }
+far_up() {
+	unshare -n "$build/regress/talk" serve 0.0.0.0 7 >"$work/talk" 2>&1 &
+	inet=$!
+	await there && ip link add net0 type veth peer name net1 netns "$inet" &&
+	    nsenter -t "$inet" -n ip addr add 203.0.113.10/24 dev net1 &&
+	    nsenter -t "$inet" -n ip link set net1 up &&
+	    ip addr add 203.0.113.2/24 dev net0 && ip link set net0 up &&
+	    ip route add default via 203.0.113.10
+}
+# the server, with so many networks prepared
+again_with() {
+	box_stop
+	WB_CONF_MORE="egress-dns = 203.0.113.10
+egress-pool = $1"
+	box_conf
+	start_serve "$WB_BIN" --config "$work/workbox.conf"
+	export BENCH_POOL="$1" BENCH_FAR=203.0.113.10:7
+}
+far_run() {	# pool row...
+	again_with "$1"; shift
+	"$build/regress/pairs" "$@" || failed=1
+}
+run_far() {
+	if [ -n "$lacks" ]; then
+		for row; do echo "$row: skipped, not here:$lacks (packages of class run and test in etc/packages)"; done
+		return
+	fi
+	far_up || { cat "$work/talk"; echo "$*: no small internet"; failed=1; return; }
+	install -m 755 "$build/regress/talk" "$root/talk"
+	many= pooled=
+	for row; do
+		case $row in P22) many=$row ;; *) pooled="$pooled $row" ;; esac
+	done
+	# shellcheck disable=SC2086	# a list
+	[ -z "$pooled" ] || far_run 8 $pooled
+	case "$pooled " in *' P3 '*) far_run 0 P3 ;; esac
+	[ -z "$many" ] || far_run 2 P22
+}
+
+[ -z "${WB_INSIDE-}" ] || ip link set lo up
 box_state
 root=$WB_STATE/rootfs/minimal
-make -s -C "$build/regress" pairs ready >"$work/make.log" 2>&1 || { cat "$work/make.log"; exit 1; }
+make -s -C "$build/regress" pairs ready talk >"$work/make.log" 2>&1 || { cat "$work/make.log"; exit 1; }
 install -m 755 "$build/regress/ready" "$root/ready"
 box_serve
 mkdir -p "$work/floor"
 export BENCH_ROOT="$root" BENCH_WORK="$work/floor" BENCH_SERVER_PID="$serve_pid"
 export BENCH_BOXES="$WB_STATE/sandboxes" BENCH_CGROUP="$WB_CGROUP"
-[ $# -gt 0 ] || set -- P1 P2 P7 P8 P10 P11 P13 P14 P17 P26 P32 P33
-others= prepared=
+others= prepared= far=
 for row; do
 	case $row in
+	P3|P12|P21|P22) far="$far $row" ;;
 	P9|P10|P26|P31) prepared="$prepared $row" ;;
 	*) others="$others $row" ;;
 	esac
@@ -123,6 +192,8 @@ done
 # shellcheck disable=SC2086
 [ -z "$others" ] || "$build/regress/pairs" $others || failed=1
 for row in $prepared; do "run_$row"; done
+# shellcheck disable=SC2086
+[ -z "$far" ] || run_far $far
 none_stop
 box_cleanup
 exit "$failed"
