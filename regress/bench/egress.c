@@ -513,7 +513,7 @@ row_p3(void)
 	}
 	bench_row("P3", "create, network egress, to 201 READY", &a, &b,
 	    "bwrap", 1.5, 0.8);
-	if (bench_pairs(ours_burst, NULL, bwrap_burst, NULL, 1, pairs_of(10),
+	if (bench_pairs(ours_burst, NULL, bwrap_burst, NULL, 1, pairs_of(20),
 	    &a, &b) == -1)
 		return -1;
 	bench_row("P3", "50 at once, p95 of these", &a, &b,
@@ -612,7 +612,7 @@ row_p12(void)
 
 /* ---- P21 ---------------------------------------------------------------- */
 
-#define STREAM	(16UL << 20)
+#define STREAM	(8UL << 20)
 
 static char		 boxid[64];
 static struct bare	 bare;

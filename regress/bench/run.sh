@@ -1,6 +1,7 @@
 #!/bin/sh
 # bench/run.sh [ROW...]: starts a private server and prints the table; without
-# a name the rows that take less than a minute each (not P9, P22 and P31).
+# a name the rows that take less than a minute each (not P3, P9, P12, P21, P22
+# and P31).
 # What peers need: packages of class `bench' in etc/packages.
 #
 # With one of P3, P12, P21 and P22 all of it is in a network namespace of its
@@ -9,7 +10,7 @@
 # WB_DEBIAN: for P31, a root file system that `workbox rootfs build debian
 # --include' has made with the packages below; otherwise it is built (2
 # minutes, and an archive of packages).  BENCH_N: pairs (100).
-[ $# -gt 0 ] || set -- P1 P2 P3 P7 P8 P10 P11 P12 P13 P14 P17 P21 P26 P32 P33
+[ $# -gt 0 ] || set -- P1 P2 P7 P8 P10 P11 P13 P14 P17 P26 P32 P33
 far="" lacks=""
 for row; do
 	case $row in P3|P12|P21|P22) far=1 ;; esac
