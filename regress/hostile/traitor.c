@@ -330,6 +330,7 @@ static void
 as_apid_network(void)
 {
 	struct msg_net_status	 q = { 0 };
+	struct msg_net_change	 n = { .network = NETWORK_ALLOWLIST };
 	struct chan		 c;
 	struct msg		 m;
 
@@ -340,6 +341,13 @@ as_apid_network(void)
 	check(m.body.net_status_is.whole == 1, "and it is whole");
 	ulid_new(q.id);
 	refused(&c, "of a box that is none", MSG_NET_STATUS, &q,
+	    CODE_NOT_FOUND);
+	ID(n, victim);
+	refused(&c, "a network for the victim that there is not",
+	    MSG_NET_CHANGE, &n, CODE_NETWORK_UNSUPPORTED);
+	ulid_new(n.id);
+	n.network = NETWORK_EGRESS;
+	refused(&c, "a way out of a box that is none", MSG_NET_CHANGE, &n,
 	    CODE_NOT_FOUND);
 }
 
