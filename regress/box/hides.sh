@@ -20,7 +20,7 @@ is_found() { grep -q "box $1 is frozen: " "$work/serve.log" && is_frozen "$1"; }
 
 ok "create good" wb create --name good --network none
 ok "create idle" wb create --name idle --network none
-wb run good --name drip -- sh -c 'while :; do head -c 100000 /dev/zero >>/root/drip; sleep 0.2; done' >/dev/null
+wb run good --name drip -- sh -c 'while :; do head -c 10000 /dev/zero >>/root/drip; sleep 0.2; done' >/dev/null
 for how in children inodes slowly; do
 	[ $how != slowly ] || fallocate -l $((($(free) - 160) * MIB)) "$WB_STATE/room"
 	ok "create evil" wb create --name evil --network none
