@@ -9,6 +9,7 @@
  *	requests.c	what privd and apid ask
  *	nets.c		the networks: their states, what the kernel has
  *	pool.c		prepared networks, questions to the maker
+ *	pressure.c	when the host has no memory for the former
  *	uplink.c	ways out of `egress', questions to uplinkd
  *	change.c	a box's network becomes another; diag.c: what ends then
  *	netns.c		the maker: namespaces, sockets in them, sysctls
@@ -254,6 +255,24 @@ room(const struct conf *conf, unsigned int *ret_pool)
 	return (unsigned int)boxes;
 }
 
+/* A pool that has none prepared has no use for it. */
+static int
+pressure_start(unsigned int egress)
+{
+	int	ep, fd = egress != 0 ? pressure_open() : -1;
+
+	if (egress == 0)
+		return -1;
+	if (fd == -1) {
+		log_info("memory pressure is not watched, prepared networks "
+		    "stay: %s", strerror(errno));
+		return -1;
+	}
+	if ((ep = pressure_watch(fd)) == -1)
+		fatal("watch memory pressure");
+	return ep;
+}
+
 static void
 ready(void)
 {
@@ -271,7 +290,7 @@ main(void)
 	struct nets_fds		 fds;
 	const int		 ignored[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE };
 	unsigned int		 i, n, pool;
-	int			 absent, landlock;
+	int			 absent, landlock, pressure;
 
 	/* privd says when to stop; these may reach its whole group */
 	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
@@ -292,6 +311,7 @@ main(void)
 		fatal("open sockets for the host's addresses");
 	fds.maker = netns_start(conf, landlock);
 	n = room(conf, &pool);
+	pressure = pressure_start(pool);
 	if ((fds.watch = link_watch()) == -1)
 		fatal("watch network namespaces");
 	if ((fds.home = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
@@ -313,6 +333,7 @@ main(void)
 	nets_init(base, &fds, absent, n);
 	uplink_init(base, &uplinkd.chan);
 	pool_init(base, fds.maker, pool);
+	pressure_init(base, pressure, pool_drain);
 	if (event_add(privd.in, NULL) == -1)
 		fatalx("event_add");
 	ready();

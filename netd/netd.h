@@ -613,6 +613,22 @@ void		 pool_uplinked(struct net *, const char *why);
 unsigned int	 pool_waiting(void);
 /* A create made a step, or a net went: see to the pool. */
 void		 pool_stir(int step);
+/* The host lacks memory: what is prepared of `egress' ends. */
+void		 pool_drain(void);
+
+/* ---- pressure.c: the host lacks memory -------------------------------- */
+
+/*
+ * Before the fence: the descriptor of a trigger, urgent (EPOLLPRI) when there
+ * is pressure.  -1: errno, for this kernel has no such thing, or not for us.
+ */
+int		 pressure_open(void);
+/* Before the fence: an epoll instance, to be read when fd is urgent. */
+int		 pressure_watch(int fd);
+/* Calls cb each time that it is told so; ep: pressure_watch(), -1: never. */
+void		 pressure_init(struct event_base *, int ep, void (*cb)(void));
+/* Milliseconds until it has been away for long enough; 0: there is none. */
+uint64_t	 pressure_rest(void);
 
 /* ---- uplink.c: ways out, by uplinkd ----------------------------------- */
 

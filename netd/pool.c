@@ -12,7 +12,8 @@
  * The pools are filled while no box is on its way between NET_MAKE and
  * NET_OPEN, so that preparing never delays a create; a create that finds
  * its pool empty has one made at once.  That of `egress', whose members are
- * processes, is filled once a box of that kind was there.
+ * processes, is filled once a box of that kind was there, and emptied when
+ * the host lacks memory (pressure.c).
  *
  * Must never: hand out what is not sealed and was not read back, or an
  * `egress' without a way out.
@@ -225,6 +226,14 @@ refill_at(uint64_t ms)
 	(void)event_add(pool.timer, &tv);	/* memory: next time */
 }
 
+/* How many of a kind are to be prepared now. */
+static unsigned int
+most_of(enum ruleset kind)
+{
+	return kind == RULESET_EGRESS && pressure_rest() != 0 ? 0 :
+	    pool.most[kind];
+}
+
 /* The kind of which one is to be made; 0: the pools are full. */
 static enum ruleset
 lacking(void)
@@ -232,7 +241,7 @@ lacking(void)
 	enum ruleset	k;
 
 	for (k = RULESET_NONE; k < RULESET_N; k++)
-		if (nets.pooled[k] < pool.most[k])
+		if (nets.pooled[k] < most_of(k))
 			return k;
 	return RULESET_SEALED;
 }
@@ -253,6 +262,8 @@ refill(void)
 	enum ruleset	kind = lacking();
 	uint64_t	now = mono_ms(), rest;
 
+	if (kind == RULESET_SEALED && (rest = pressure_rest()) != 0)
+		refill_at(rest);
 	if (kind == RULESET_SEALED || !is_idle())
 		return;
 	rest = nets.pooled[kind] < pool.most[kind] / 2 ? HURRY_MS :
@@ -307,8 +318,10 @@ made(struct net *n, const char *step)
 
 	if (step == NULL && w != NULL) {
 		net_give(n, w->chan, w->rid, w->id);
-	} else if (step == NULL) {
+	} else if (step == NULL && most_of(n->kind) != 0) {
 		net_move(n, POOLED);
+	} else if (step == NULL) {
+		net_drop(n);		/* memory ran short meanwhile */
 	} else {
 		net_drop(n);
 		pool.hold_ms = mono_ms() + RETRY_MS;
@@ -506,6 +519,22 @@ pool_stir(int step)
 	if (step)
 		pool.moved_ms = mono_ms();
 	refill();
+}
+
+void
+pool_drain(void)
+{
+	struct net	*n;
+	unsigned int	 ended = 0;
+
+	while ((n = TAILQ_FIRST(&nets.pool[RULESET_EGRESS])) != NULL) {
+		net_drop(n);
+		ended++;
+	}
+	if (ended != 0)
+		log_info("the host lacks memory: prepared networks egress "
+		    "that were ended: %u", ended);
+	refill();			/* or when that is over */
 }
 
 void

@@ -34,6 +34,7 @@
 #include "netd_world.h"
 #include "xmalloc.h"
 
+#define PRESSURE	"/proc/pressure/memory"
 #define ID1	"01K8ZZZZZZZZZZZZZZZZZZZZZ1"
 
 static struct world	w;
@@ -165,6 +166,21 @@ START_TEST(maker_fenced)
 }
 END_TEST
 
+/* By which nothing can be changed: it has its trigger, and takes no other. */
+static void
+pressure_fd(pid_t pid, int at)
+{
+	int	fd, pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	ck_assert_int_ne(pidfd, -1);
+	fd = (int)syscall(SYS_pidfd_getfd, pidfd, at, 0);
+	ck_assert_int_ne(fd, -1);
+	ck_assert_int_eq(write(fd, "some 1 2000000", 15), -1);
+	ck_assert_int_eq(errno, EBUSY);
+	close(fd);
+	close(pidfd);
+}
+
 /* 0 to 2, and what the comments name; no file or directory of the host. */
 static void
 descriptors(pid_t pid, int most)
@@ -190,6 +206,11 @@ descriptors(pid_t pid, int most)
 		    strncmp(to, "pipe:", 5) == 0 ||	/* libevent's own */
 		    strncmp(to, "anon_inode:", 11) == 0)
 			continue;
+		/* a trigger, and in a mount that has nothing else */
+		if (pid == w.pid && strcmp(to, PRESSURE) == 0) {
+			pressure_fd(pid, fd);
+			continue;
+		}
 		/* the maker's detached mounts */
 		ck_assert_msg(strcmp(to, "/") == 0 && (fd == 4 || fd == 5) &&
 		    pid != w.pid, "%d -> %s", fd, to);
@@ -199,7 +220,7 @@ descriptors(pid_t pid, int most)
 
 START_TEST(open_descriptors)
 {
-	descriptors(w.pid, 3 + 8 + 2 * 6);
+	descriptors(w.pid, 3 + 10 + 2 * 6);
 	/* a netns may be in the making */
 	descriptors(world_maker(&w), 3 + 4 + 5);
 }
