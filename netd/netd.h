@@ -118,7 +118,10 @@ int		 link_set(int fd, int up);
 int		 link_routes(int fd);
 /* Takes these routes away, if they are there; the addresses stay. */
 int		 link_unroute(int fd);
-/* IPv6 for the tap that slirp4netns made: an address at once, a route. */
+/*
+ * IPv6 for the tap that slirp4netns made: an address at once, a route.  May
+ * be repeated; connections live on.
+ */
 int		 link_uplink6(int fd);
 /* What has passed the tap that slirp4netns made. */
 enum tap_count { TAP_SENT_BYTES, TAP_SENT_PACKETS, TAP_RECEIVED_BYTES,

@@ -12,7 +12,8 @@
  *			that kind; for a box's net that lost it at once, or if
  *			it could not get it or loses it again and again, each
  *			second
- *	ASKED -> UP	by UPLINK_STARTED, and after IPv6 was set up
+ *	ASKED -> UP	by UPLINK_STARTED, and after IPv6 was set up, which
+ *			may be repeated
  *	any -> NONE	by an error, by UPLINK_DOWN, by the end of the net, or
  *			of its being of that kind
  *
@@ -97,7 +98,8 @@ on_started(const struct msg *m)
 	    n->uplink_rid != m->rid)
 		return;			/* of one that was let go of since */
 	n->uplink = UPLINK_UP;
-	if (!s->kept && s->ipv6 && link_uplink6(n->route) == -1) {
+	/* one that is kept may have had none yet: its netd ended before */
+	if (s->ipv6 && link_uplink6(n->route) == -1) {
 		log_warn("network %u: set up IPv6", n->k);
 		up_failed(n, "set up IPv6");
 		return;

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <check.h>
 #include <errno.h>
@@ -478,6 +479,38 @@ START_TEST(adopted)
 }
 END_TEST
 
+static int
+without6(void *arg)
+{
+	(void)arg;
+	return WEXITSTATUS(system("ip -6 route del default && "
+	    "ip -6 addr flush dev tap0 scope global"));
+}
+
+/* netd ended between slirp4netns's word and its own part of the work. */
+START_TEST(adopted_half)
+{
+	char		egress[65];
+	unsigned int	k;
+	int		netns;
+
+	if (!r.lab.v6)
+		return;
+	k = world_net(&w, ID1, &netns);
+	world_open(&w, k, NULL);
+	change(NETWORK_EGRESS, egress);
+	both_kill();
+	ck_assert_int_eq(rig_in(netns, without6, NULL), 0);
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC6, LAB_PORT), ENETUNREACH);
+	both_start(0);
+	adopt(netns, NETWORK_EGRESS, egress);
+	rig_go(&r);
+	is_egress(netns);
+	world_drop(&w, k);
+	close(netns);
+}
+END_TEST
+
 /* Faster than a slirp4netns comes and goes; in the end there is none. */
 START_TEST(in_a_hurry)
 {
@@ -524,6 +557,7 @@ main(void)
 	tcase_add_test(t, both_ends);
 	tcase_add_test(t, counted);
 	tcase_add_test(t, adopted);
+	tcase_add_test(t, adopted_half);
 	tcase_add_test(t, in_a_hurry);
 	suite_add_tcase(s, t);
 	sr = srunner_create(s);
