@@ -486,6 +486,11 @@ const char	*net_set(struct net *, enum ruleset);
  * what it was, or sealed and CUT.
  */
 const char	*net_become(struct net *, enum ruleset kind);
+/*
+ * Of a box's net that is CUT and will not be asked for again: lets go of it
+ * as soon as it is sealed.
+ */
+void		 net_leave(struct net *);
 /* Seals a box's net, which is CUT then. */
 void		 net_seal(struct net *, const char *why);
 /* Reads it back.  NULL, or the step that failed. */

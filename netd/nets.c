@@ -298,6 +298,15 @@ net_shut(struct net *n)
 	seal_later();
 }
 
+void
+net_leave(struct net *n)
+{
+	(void)uplink_end(n);
+	n->orphan = n->unsealed;
+	if (!n->orphan)
+		net_drop(n);
+}
+
 static void
 on_again(evutil_socket_t fd, short what, void *arg)
 {

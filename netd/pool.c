@@ -356,11 +356,18 @@ made_new(struct netns_made *m)
 	made(n, step);
 }
 
+/* Frees a net that was cut since: its box has none then. */
 static void
-adopted(const struct net *n, const struct wait *w)
+adopted(struct net *n, const struct wait *w)
 {
 	struct msg_net_opened	 o = { .k = n->k };
 
+	if (w->open && n->state != OPEN) {
+		netd_sent(w->chan, chan_error(w->chan, w->rid, CODE_INTERNAL,
+		    "network %u: it was cut while it was adopted", n->k));
+		net_leave(n);
+		return;
+	}
 	(void)str_copy(o.ruleset, ruleset_hash(w->open ? n->kind :
 	    RULESET_SEALED), sizeof(o.ruleset));
 	netd_sent(w->chan, chan_send(w->chan, MSG_NET_OPENED, w->rid, &o,

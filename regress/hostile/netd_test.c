@@ -827,6 +827,7 @@ main(void)
 	if (world_netfilter()) {
 		suite_add_tcase(s, with);
 		suite_add_tcase(s, uplinks);
+		suite_add_tcase(s, uplink_host_tests());
 	} else
 		printf("skipped: this kernel has no netfilter\n");
 	tcase_add_checked_fixture(without, setup_without, teardown);

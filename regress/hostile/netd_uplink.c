@@ -9,9 +9,13 @@
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "netd_probe.h"
 #include "netd_uplink.h"
 #include "netd_world.h"
 #include "xmalloc.h"
@@ -27,6 +31,14 @@ setup(void)
 	world_make(&w);
 	w.conf.egress_pool = 0;
 	world_start(&w);
+}
+
+/* In a host of our own. */
+static void
+setup_host(void)
+{
+	ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+	setup();
 }
 
 static void
@@ -314,6 +326,63 @@ START_TEST(adopted)
 }
 END_TEST
 
+/* So many that netd follows them no longer. */
+static void
+many_addrs(void)
+{
+	char	name[] = "/tmp/netd-addrs.XXXXXX", cmd[64];
+	int	i, fd = mkstemp(name);
+
+	ck_assert_int_ne(fd, -1);
+	dprintf(fd, "link set lo up\n");
+	for (i = 0; i < 1100; i++)	/* no two of which touch */
+		dprintf(fd, "addr add 20.0.%d.%d/32 dev lo\n", i / 100,
+		    i % 100 * 2);
+	close(fd);
+	snprintf(cmd, sizeof(cmd), "ip -batch %s", name);
+	i = system(cmd);
+	unlink(name);
+	ck_assert_int_eq(i, 0);
+	for (i = 0; !daemon_logged(w.log, "networks egress are sealed"); i++) {
+		ck_assert_int_lt(i, 1000);
+		(void)poll(NULL, 0, 10);
+	}
+}
+
+/* Cut while its uplink starts: not told as what it was to be. */
+START_TEST(adopted_and_cut)
+{
+	struct msg_net_adopt	q = { .id = ID1, .network = NETWORK_EGRESS,
+				    .open = 1 };
+	struct msg_net_status	s = { .id = ID1 };
+	struct msg		m;
+	unsigned int		k, again;
+	uint32_t		rid, up;
+	int			netns;
+
+	k = egress(ID1, &netns);
+	ck_assert_uint_eq(open_is(k), MSG_NET_OPENED);
+	world_kill(&w);
+	world_start(&w);
+	ck_assert_int_eq(chan_ask(&w.privd, MSG_NET_ADOPT, &q,
+	    fcntl(netns, F_DUPFD_CLOEXEC, 0), &rid), 0);
+	up = asked(&again, 1, NULL);
+	many_addrs();
+	say_started(k, up, 1);
+	ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_ERROR);
+	ck_assert_uint_eq(m.rid, rid);
+	ck_assert_uint_eq(m.body.error.code, CODE_INTERNAL);
+	ck_assert_uint_eq(ended(), k);
+	/* lo is up, but nothing comes; there was no real way out */
+	ck_assert_int_eq(world_box_result(world_box(netns, probe_lo_down,
+	    NULL)), 0);
+	ck_assert_uint_eq(daemon_ask(&w.apid, MSG_NET_STATUS, &s, -1, &m),
+	    MSG_ERROR);
+	ck_assert_uint_eq(m.body.error.code, CODE_NOT_FOUND);
+	close(netns);
+}
+END_TEST
+
 /* ---- one becomes another --------------------------------------------------- */
 
 static uint32_t
@@ -577,6 +646,17 @@ START_TEST(large_pool)
 	ck_assert_uint_eq(status(ID1).whole, 1);
 }
 END_TEST
+
+TCase *
+uplink_host_tests(void)
+{
+	TCase	*t = tcase_create("uplinks of a host");
+
+	tcase_add_checked_fixture(t, setup_host, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, adopted_and_cut);
+	return t;
+}
 
 void
 uplink_tests(TCase *t)

@@ -8,5 +8,7 @@
 
 /* Adds them, with a fixture; where there is netfilter. */
 void	 uplink_tests(TCase *);
+/* Those that change the host's network. */
+TCase	*uplink_host_tests(void);
 
 #endif

@@ -89,6 +89,12 @@ net_drop(struct net *n)
 	dropped++;
 }
 
+void
+net_leave(struct net *n)
+{
+	net_drop(n);
+}
+
 struct net *
 net_at(unsigned int k)
 {
