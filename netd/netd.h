@@ -411,6 +411,7 @@ struct net {
 					 * what becomes one, or -1 */
 	enum net_uplink		 uplink;
 	uint32_t		 uplink_rid; /* UPLINK_ASKED */
+	uint64_t		 uplink_ms; /* when uplinkd was asked last */
 	int			 uplink_told; /* that there is none */
 	uint64_t		 lost_ms;	/* when it went last; 0: never */
 	struct wait		*adopter; /* owned: pool.c; or NULL */
@@ -615,7 +616,7 @@ void		 pool_adopt(struct chan *, uint32_t rid, const char *id,
 		    enum ruleset kind, int open, int netns);
 /* change_made() follows, unless it is answered before it could be asked. */
 void		 pool_change(struct change *);
-/* Its uplink is up (why NULL), or is not; may drop it. */
+/* Its uplink is up (why NULL), or is not, or not yet; may drop it. */
 void		 pool_uplinked(struct net *, const char *why);
 /* Requests that are not answered yet. */
 unsigned int	 pool_waiting(void);
@@ -642,8 +643,9 @@ uint64_t	 pressure_rest(void);
 
 void		 uplink_init(struct event_base *, struct chan *);
 /*
- * Asks for one; pool_uplinked() follows.  keep: one that outlived the daemons
- * before is as good.
+ * Asks for one; pool_uplinked() follows, in some seconds at the latest, unless
+ * it cannot be asked for, and is not UPLINK_ASKED.  keep: one that outlived
+ * the daemons before is as good.
  */
 void		 uplink_start(struct net *, int keep);
 /* Ends what it has or was asked for; the request's number, or 0: nothing. */

@@ -22,6 +22,8 @@
 
 #define ID1	"01K8ZZZZZZZZZZZZZZZZZZZZZ1"
 #define ID2	"01K8ZZZZZZZZZZZZZZZZZZZZZ2"
+#define ID3	"01K8ZZZZZZZZZZZZZZZZZZZZZ3"
+#define ID4	"01K8ZZZZZZZZZZZZZZZZZZZZZ4"
 
 static struct world	w;
 
@@ -585,6 +587,77 @@ START_TEST(change_adopted)
 }
 END_TEST
 
+static uint32_t
+ask_adopt(const char *id, uint64_t network, int netns)
+{
+	struct msg_net_adopt	q = { .network = network, .open = 1 };
+	uint32_t		rid;
+
+	(void)str_copy(q.id, id, sizeof(q.id));
+	ck_assert_int_eq(chan_ask(&w.privd, MSG_NET_ADOPT, &q, netns, &rid),
+	    0);
+	return rid;
+}
+
+/* Nobody waits for one that does not answer; the box it stands for lives. */
+START_TEST(mute)
+{
+	struct msg	m;
+	unsigned int	k1, k3, k4, k;
+	uint32_t	adopt, make, to, from, up;
+	int		n1, n3, n4;
+
+	k1 = egress(ID1, &n1);
+	k3 = world_net(&w, ID3, &n3);
+	k4 = egress(ID4, &n4);
+	ck_assert_uint_eq(open_is(k1), MSG_NET_OPENED);
+	ck_assert_uint_eq(open_is(k3), MSG_NET_OPENED);
+	ck_assert_uint_eq(open_is(k4), MSG_NET_OPENED);
+	world_kill(&w);
+	world_start(&w);
+	(void)ask_adopt(ID3, NETWORK_NONE, n3);
+	ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_NET_OPENED);
+	(void)ask_adopt(ID4, NETWORK_EGRESS, n4);
+	say_started(k4, asked(&k, 1, NULL), 1);
+	ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_NET_OPENED);
+	/* from here on nothing is answered */
+	adopt = ask_adopt(ID1, NETWORK_EGRESS, n1);
+	up = asked(&k, 1, NULL);
+	ck_assert_uint_eq(k, k1);
+	to = ask_change(ID3, NETWORK_EGRESS);
+	(void)asked(&k, 0, NULL);
+	ck_assert_uint_eq(k, k3);
+	from = ask_change(ID4, NETWORK_NONE);
+	ck_assert_uint_eq(daemon_next(&w.uplinkd, &m), MSG_UPLINK_END);
+	want(ID2, &make);
+	(void)asked(&k, 0, NULL);
+	ck_assert(quiet(&w.apid, 8000));
+	ck_assert(quiet(&w.privd, 0));
+	for (k = 0; k < 2; k++)
+		if (daemon_next(&w.privd, &m) == MSG_ERROR)
+			ck_assert_uint_eq(m.rid, make);
+		else
+			ck_assert_uint_eq(m.rid, adopt);
+	for (k = 0; k < 2; k++)
+		if (daemon_next(&w.apid, &m) == MSG_ERROR)
+			ck_assert_uint_eq(m.rid, to);
+		else
+			ck_assert_uint_eq(m.rid, from);
+	ck_assert_uint_eq(status(ID1).state, 1);
+	ck_assert_uint_eq(status(ID1).uplink, 0);
+	ck_assert_uint_eq(status(ID3).network, NETWORK_NONE);
+	ck_assert_uint_eq(status(ID3).whole, 1);
+	ck_assert_uint_eq(status(ID4).network, NETWORK_NONE);
+	ck_assert(daemon_logged(w.log, "uplinkd does not answer"));
+	/* other kinds go on, and what comes late is welcome */
+	(void)world_net(&w, ID2, NULL);
+	say_started(k1, up, 1);
+	while (status(ID1).uplink == 0)
+		(void)poll(NULL, 0, 10);
+	ck_assert(daemon_logged(w.log, "uplinkd answers again"));
+}
+END_TEST
+
 /* The pool: filled once a box of the kind was there, ended by a stop. */
 START_TEST(pool)
 {
@@ -673,6 +746,7 @@ uplink_tests(TCase *t)
 	tcase_add_test(t, change_fails);
 	tcase_add_test(t, change_lost);
 	tcase_add_test(t, change_adopted);
+	tcase_add_test(t, mute);
 	tcase_add_test(t, pool);
 	tcase_add_test(t, large_pool);
 }

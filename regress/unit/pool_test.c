@@ -1,8 +1,8 @@
 /*
- * pool_test.c: netd's pool when the host lacks memory, with pool.c and
- * pressure.c alone.  Urgent data on a socket is what the kernel's trigger
- * would be: both are EPOLLPRI.  The test is nets.c, the maker, uplinkd and
- * the clock.
+ * pool_test.c: netd's pool when the host lacks memory, and when uplinkd does
+ * not answer, with pool.c, pressure.c and uplink.c alone.  Urgent data on a
+ * socket is what the kernel's trigger would be: both are EPOLLPRI.  The test is
+ * nets.c, change.c, the maker, uplinkd and the clock.
  */
 #include <sys/socket.h>
 
@@ -28,11 +28,11 @@ static struct event_base	*base;
 static int			 maker;		/* ours of the channel */
 static int			 trigger, urgent; /* its two ends */
 static uint64_t			 clock_ms;
-static struct net		*net[64];	/* by k; owned */
-static unsigned int		 next_k, dropped, answered;
+static struct net		*net[NET_KMAX + 1]; /* by k; owned */
+static unsigned int		 next_k, dropped, answered, changed;
 static struct netns_made	 next;		/* the maker's next answer */
 static int			 has_next;
-static struct chan		 privd;
+static struct chan		 privd, uplinkd;
 
 /* ---- in place of the others ---------------------------------------------- */
 
@@ -82,6 +82,7 @@ net_own(struct net *n, const char *id, enum net_state to)
 void
 net_drop(struct net *n)
 {
+	(void)uplink_end(n);
 	net_move(n, DYING);
 	net[n->k] = NULL;
 	fd_close(&n->netns);
@@ -141,17 +142,19 @@ ruleset_hash(enum ruleset r)
 	return "hash";
 }
 
-void
-uplink_start(struct net *n, int keep)
+struct net *
+net_by_k(uint64_t k)
 {
-	(void)keep;
-	n->uplink = UPLINK_ASKED;
+	struct net	*n = net_at((unsigned int)k);
+
+	return n != NULL && (n->state == SEALED || n->state == OPEN) ? n :
+	    NULL;
 }
 
-uint32_t
-uplink_end(struct net *n)
+int
+link_uplink6(int fd)
 {
-	(void)n;
+	(void)fd;
 	return 0;
 }
 
@@ -166,16 +169,22 @@ change_made(struct change *c, struct netns_made *m)
 int
 change_starts(const struct net *n)
 {
-	(void)n;
-	return 0;
+	return n->change != NULL && n->change->at == CHANGE_STARTS;
 }
 
 void
 change_uplinked(struct net *n, const char *why)
 {
-	(void)n;
-	(void)why;
-	ck_abort();
+	ck_assert_ptr_ne(why, NULL);
+	n->change = NULL;
+	changed++;
+}
+
+void
+change_ended(struct net *n)
+{
+	n->change = NULL;
+	changed++;
 }
 
 int
@@ -213,9 +222,8 @@ netns_close(struct netns_made *m)
 void
 netd_sent(struct chan *c, int result)
 {
-	(void)c;
 	ck_assert_int_eq(result, 0);
-	answered++;
+	answered += c == &privd;
 }
 
 /* ---- the rig ------------------------------------------------------------- */
@@ -238,7 +246,18 @@ pair(int ret[2])
 	close(l);
 }
 
-static int	theirs, told;
+static int	theirs, told, to_uplinkd;
+
+static int
+chan(struct chan *c, unsigned int actor)
+{
+	int	sv[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    sv), 0);
+	chan_init(c, sv[0], A_NETD, actor, S_RUN);
+	return sv[1];
+}
 
 static void
 setup(void)
@@ -260,10 +279,16 @@ setup(void)
 	trigger = sv[1];
 	ck_assert_int_ne(ep = pressure_watch(trigger), -1);
 	pressure_init(base, ep, pool_drain);
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-	    sv), 0);
-	chan_init(&privd, sv[0], A_NETD, A_PRIVD, S_RUN);
-	told = sv[1];
+	told = chan(&privd, A_PRIVD);
+	to_uplinkd = chan(&uplinkd, A_UPLINKD);
+	uplink_init(base, &uplinkd);
+}
+
+/* The pools are filled. */
+static void
+setup_full(void)
+{
+	setup();
 	pool_go();
 }
 
@@ -279,6 +304,19 @@ later(uint64_t ms)
 {
 	clock_ms += ms;
 	pool_stir(0);
+}
+
+/* uplinkd's answer to the last question of n. */
+static void
+up(struct net *n)
+{
+	struct msg	m;
+
+	memset(&m, 0, sizeof(m));
+	m.row = proto_find(MSG_UPLINK_STARTED);
+	m.rid = n->uplink_rid;
+	m.body.uplink_started.k = n->k;
+	uplink_on(&m);
 }
 
 /* Does what the pool wants until it wants nothing; how many nets that made. */
@@ -297,8 +335,7 @@ settle(void)
 		turn();
 		if (e->kind != RULESET_EGRESS)
 			continue;
-		e->uplink = UPLINK_UP;
-		pool_uplinked(e, NULL);
+		up(e);
 	}
 }
 
@@ -323,8 +360,7 @@ create(int slow)
 		ck_assert_uint_eq(answered, 0);
 		ck_assert_int_eq(write(maker, "", 1), 1);
 		turn();
-		n->uplink = UPLINK_UP;
-		pool_uplinked(n, NULL);
+		up(n);
 		ck_assert_int_eq(n->state, SEALED);
 	}
 	ck_assert_uint_eq(answered, 1);
@@ -419,9 +455,143 @@ START_TEST(on_its_way)
 	ck_assert_int_eq(n->uplink, UPLINK_ASKED);
 	press();
 	ck_assert_uint_eq(dropped, 0);
-	pool_uplinked(n, NULL);
+	up(n);
 	ck_assert_uint_eq(dropped, 1);
 	ck_assert_uint_eq(nets.pooled[RULESET_EGRESS], 0);
+}
+END_TEST
+
+/* ---- an uplinkd that does not answer ------------------------------------- */
+
+#define LATE_MS		10000
+#define MOST_MS		20000
+#define MANY		100
+
+/* Asked for; the maker has answered. */
+static struct net *
+want(void)
+{
+	struct net	*n;
+
+	answered = 0;
+	pool_give(&privd, 1, "01K8ZZZZZZZZZZZZZZZZZZZZZ1", RULESET_EGRESS);
+	ck_assert(has_next);
+	n = net_at(next.k);
+	ck_assert_int_eq(write(maker, "", 1), 1);
+	turn();
+	return n;
+}
+
+/* So much later, and netd has looked for what is late: by the real clock. */
+static void
+looked(uint64_t ms)
+{
+	struct timeval	tv = { 1, 200000 };
+
+	clock_ms += ms;
+	ck_assert_int_eq(event_base_loopexit(base, &tv), 0);
+	ck_assert_int_ne(event_base_dispatch(base), -1);
+}
+
+static struct net *
+box(enum change_at at)
+{
+	static struct change	c[2];
+	struct net		*n = net_new(0, RULESET_EGRESS);
+
+	net_own(n, "", OPEN);
+	uplink_start(n, 0);
+	c[at == CHANGE_ENDS].at = at;
+	n->change = &c[at == CHANGE_ENDS];
+	if (at == CHANGE_ENDS)
+		(void)uplink_end(n);
+	return n;
+}
+
+START_TEST(mute)
+{
+	struct net	*n = want();
+
+	(void)box(CHANGE_STARTS);
+	(void)box(CHANGE_ENDS);
+	ck_assert_int_eq(n->uplink, UPLINK_ASKED);
+	looked(LATE_MS - 1);
+	ck_assert_uint_eq(answered, 0);
+	ck_assert_uint_eq(changed, 0);
+	looked(1);
+	ck_assert_uint_eq(answered, 1);
+	ck_assert_uint_eq(dropped, 1);
+	ck_assert_uint_eq(changed, 2);
+}
+END_TEST
+
+/* Its turn may be long in coming, but not for ever. */
+START_TEST(others_have_their_turn)
+{
+	struct net	*n, *o = box(CHANGE_HELD);
+	int		 i;
+
+	(void)want();
+	for (i = 0; i < 2; i++) {
+		clock_ms += LATE_MS - 1000;
+		up(o);
+		n = o;
+		(void)uplink_end(n);
+		uplink_start(n, 0);
+		looked(0);
+		ck_assert_uint_eq(answered, 0);
+	}
+	clock_ms += MOST_MS - 2 * (LATE_MS - 1000) - 1;
+	up(o);
+	looked(0);
+	ck_assert_uint_eq(answered, 0);
+	looked(1);
+	ck_assert_uint_eq(answered, 1);
+}
+END_TEST
+
+static unsigned int
+packets(int fd)
+{
+	char		b[256];
+	unsigned int	n = 0;
+
+	while (recv(fd, b, sizeof(b), MSG_DONTWAIT) > 0)
+		n++;
+	return n;
+}
+
+/* It is not sent more and more; when it answers all is as before. */
+START_TEST(not_flooded)
+{
+	struct net	*n;
+	unsigned int	 i;
+
+	for (i = 0; i < MANY; i++) {
+		(void)want();
+		ck_assert_uint_eq(answered, 0);
+	}
+	ck_assert_uint_eq(packets(to_uplinkd), MANY);
+	looked(LATE_MS);
+	ck_assert_uint_eq(answered, MANY);
+	ck_assert_uint_eq(packets(to_uplinkd), MANY);
+	for (i = 0; i < 10; i++) {
+		(void)want();
+		ck_assert_uint_eq(answered, 1);
+	}
+	ck_assert_uint_eq(packets(to_uplinkd), 0);
+	/* what is adopted is asked for */
+	n = net_new(0, RULESET_EGRESS);
+	net_own(n, "", OPEN);
+	uplink_start(n, 1);
+	ck_assert_int_eq(n->uplink, UPLINK_ASKED);
+	ck_assert_uint_eq(packets(to_uplinkd), 1);
+	up(n);
+	ck_assert_int_eq(n->uplink, UPLINK_UP);
+	n = want();
+	ck_assert_uint_eq(answered, 0);
+	up(n);
+	ck_assert_uint_eq(answered, 1);
 }
 END_TEST
 
@@ -433,12 +603,19 @@ main(void)
 	SRunner	*r;
 	int	 failed;
 
-	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_checked_fixture(t, setup_full, NULL);
 	tcase_add_test(t, drained);
 	tcase_add_test(t, slow_path);
 	tcase_add_test(t, comes_back);
 	tcase_add_test(t, by_itself);
 	tcase_add_test(t, on_its_way);
+	suite_add_tcase(s, t);
+	t = tcase_create("uplinkd");
+	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_set_timeout(t, 30);
+	tcase_add_test(t, mute);
+	tcase_add_test(t, others_have_their_turn);
+	tcase_add_test(t, not_flooded);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
