@@ -618,6 +618,8 @@ void		 pool_adopt(struct chan *, uint32_t rid, const char *id,
 void		 pool_change(struct change *);
 /* Its uplink is up (why NULL), or is not, or not yet; may drop it. */
 void		 pool_uplinked(struct net *, const char *why);
+/* It goes: who adopts it is told. */
+void		 pool_lost(struct net *);
 /* Requests that are not answered yet. */
 unsigned int	 pool_waiting(void);
 /* A create made a step, or a net went: see to the pool. */

@@ -47,7 +47,7 @@
 #include "xmalloc.h"
 
 #define BUCKETS		1024
-#define AGAIN_S		1		/* until sealing is tried again */
+#define AGAIN_S		1		/* until what failed is tried again */
 
 LIST_HEAD(bucket, net);
 
@@ -56,6 +56,7 @@ static struct bucket		 by_id[BUCKETS];
 static struct net		*by_k[NET_KMAX + 1];	/* owned */
 static unsigned int		 next_k;
 static struct event		*again;			/* owned */
+static int			 uncounted;		/* count_dead() is due */
 
 /* ---- the table --------------------------------------------------------- */
 
@@ -178,6 +179,7 @@ net_gone(struct net *n)
 void
 net_drop(struct net *n)
 {
+	pool_lost(n);
 	(void)uplink_end(n);	/* its k is not free before the netns is */
 	net_move(n, DYING);
 	denials_free(n->denials);
@@ -278,7 +280,7 @@ net_seal_now(struct net *n)
 }
 
 static void
-seal_later(void)
+look_again(void)
 {
 	const struct timeval	tv = { AGAIN_S, 0 };
 
@@ -295,7 +297,7 @@ net_shut(struct net *n)
 	if (net_seal_now(n) == 0)
 		return;
 	log_errorx("network %u: cannot be sealed", n->k);
-	seal_later();
+	look_again();
 }
 
 void
@@ -307,6 +309,8 @@ net_leave(struct net *n)
 		net_drop(n);
 }
 
+static void	count_dead(void);
+
 static void
 on_again(evutil_socket_t fd, short what, void *arg)
 {
@@ -316,11 +320,13 @@ on_again(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
+	if (uncounted)
+		count_dead();
 	for (k = 1; k <= NET_KMAX; k++) {
 		if ((n = net_by_k(k)) == NULL || !n->unsealed)
 			continue;
 		if (net_seal_now(n) == -1) {
-			seal_later();
+			look_again();
 			continue;
 		}
 		log_info("network %u: sealed", n->k);
@@ -482,7 +488,7 @@ net_adopt(struct net *n, struct netns_made *m, const char *id, int open)
 	log_errorx("network %u: cannot be sealed", n->k);
 	n->orphan = 1;
 	net_own(n, id, CUT);
-	seal_later();
+	look_again();
 	return step;
 }
 
@@ -589,9 +595,14 @@ count_dead(void)
 
 	memset(alive, 0, sizeof(alive));
 	if (link_alive(nets.home, on_alive) == -1) {
-		log_warn("list network namespaces");
-		return;		/* numbers stay taken: the safe side */
+		/* numbers stay taken until then: the safe side */
+		if (!uncounted)
+			log_warn("list network namespaces");
+		uncounted = 1;
+		look_again();
+		return;
 	}
+	uncounted = 0;
 	for (k = 1; k <= NET_KMAX; k++)
 		if (by_k[k] != NULL && !(alive[k / 8] & 1U << k % 8))
 			on_dead(k);

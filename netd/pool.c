@@ -420,6 +420,19 @@ made_adopted(struct netns_made *m, struct wait **w_arg)
 		adopted(n, w);
 }
 
+void
+pool_lost(struct net *n)
+{
+	struct wait	*w = steal_ptr(&n->adopter);
+
+	if (w == NULL)
+		return;
+	pool.nadopting--;
+	netd_sent(w->chan, chan_error(w->chan, w->rid, CODE_INTERNAL,
+	    "network %u: it was freed while it was adopted", n->k));
+	wait_free(w);
+}
+
 /* A box that was adopted has its network, whether that leads out or not. */
 void
 pool_uplinked(struct net *n, const char *why)

@@ -599,6 +599,35 @@ ask_adopt(const char *id, uint64_t network, int netns)
 	return rid;
 }
 
+/* It goes while it is adopted: both are answered, and nothing is waited for. */
+START_TEST(adopted_and_freed)
+{
+	struct msg_net_free	f = { .wire_end = 0 };
+	struct msg		m;
+	unsigned int		again, k;
+	uint32_t		adopt, gone;
+	int			netns;
+
+	k = egress(ID1, &netns);
+	ck_assert_uint_eq(open_is(k), MSG_NET_OPENED);
+	world_kill(&w);
+	w.conf.max_boxes = 1;
+	world_start(&w);
+	adopt = ask_adopt(ID1, NETWORK_EGRESS, netns);
+	(void)asked(&again, 1, NULL);
+	ck_assert_uint_eq(again, k);
+	f.k = k;
+	ck_assert_int_eq(chan_ask(&w.privd, MSG_NET_FREE, &f, -1, &gone), 0);
+	ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_ERROR);
+	ck_assert_uint_eq(m.rid, adopt);
+	ck_assert_uint_eq(daemon_next(&w.privd, &m), MSG_OK);
+	ck_assert_uint_eq(m.rid, gone);
+	ck_assert_uint_eq(ended(), k);
+	/* there is room for one */
+	(void)world_net(&w, ID2, NULL);
+}
+END_TEST
+
 /* Nobody waits for one that does not answer; the box it stands for lives. */
 START_TEST(mute)
 {
@@ -746,6 +775,7 @@ uplink_tests(TCase *t)
 	tcase_add_test(t, change_fails);
 	tcase_add_test(t, change_lost);
 	tcase_add_test(t, change_adopted);
+	tcase_add_test(t, adopted_and_freed);
 	tcase_add_test(t, mute);
 	tcase_add_test(t, pool);
 	tcase_add_test(t, large_pool);

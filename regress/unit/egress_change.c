@@ -41,6 +41,12 @@ pool_change(struct change *c)
 }
 
 void
+pool_lost(struct net *n)
+{
+	ck_assert_ptr_eq(n->adopter, NULL);
+}
+
+void
 uplink_start(struct net *n, int keep)
 {
 	ck_assert_int_eq(keep, 0);

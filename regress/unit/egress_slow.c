@@ -1,6 +1,6 @@
 /*
- * egress_slow.c: the host's addresses when reading them takes long, fails, or
- * is disturbed.
+ * egress_slow.c: the host's addresses, and the namespaces that are left, when
+ * reading them takes long, fails, or is disturbed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -182,6 +182,61 @@ START_TEST(missed_at_first)
 }
 END_TEST
 
+/* ---- who is left ------------------------------------------------------- */
+
+int	__real_link_deaths(int, void (*)(unsigned int));
+int	__wrap_link_deaths(int, void (*)(unsigned int));
+int	__real_link_alive(int, void (*)(unsigned int));
+int	__wrap_link_alive(int, void (*)(unsigned int));
+
+static unsigned int	deaf, unread;	/* how often each is to fail yet */
+
+int
+__wrap_link_deaths(int fd, void (*dead)(unsigned int))
+{
+	int	r = __real_link_deaths(fd, dead);
+
+	if (r == -1 || deaf == 0)
+		return r;
+	deaf--;
+	errno = ENOBUFS;
+	return -1;
+}
+
+int
+__wrap_link_alive(int fd, void (*alive)(unsigned int))
+{
+	if (unread == 0)
+		return __real_link_alive(fd, alive);
+	unread--;
+	errno = EINTR;
+	return -1;
+}
+
+/* Announcements were lost, and the list was disturbed: it is read again. */
+START_TEST(uncounted)
+{
+	struct net	*n = live_box();
+	unsigned int	 k = n->k;
+	long		 t0;
+
+	n->named = 1;		/* or so it seems: its end was missed */
+	net_drop(n);
+	ck_assert_ptr_ne(net_at(k), NULL);
+	deaf = 1;
+	unread = 2;
+	/* an announcement, which is lost */
+	ck_assert_int_eq(link_name(nets.home, NET_KMAX,
+	    lab.netns[LAB_INET]), 0);
+	for (t0 = lab_us(); unread == 2; pump(1000))
+		ck_assert_int_lt(lab_us() - t0, 1000000);
+	ck_assert_ptr_ne(net_at(k), NULL);
+	for (; net_at(k) != NULL; pump(10000))
+		ck_assert_int_lt(lab_us() - t0, 5000000);
+	ck_assert_uint_eq(unread, 0);
+}
+END_TEST
+
 TCase *
 slow_tests(void)
 {
@@ -193,5 +248,6 @@ slow_tests(void)
 	tcase_add_test(t, failures);
 	tcase_add_test(t, missed_by_one);
 	tcase_add_test(t, missed_at_first);
+	tcase_add_test(t, uncounted);
 	return t;
 }

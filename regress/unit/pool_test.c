@@ -82,6 +82,7 @@ net_own(struct net *n, const char *id, enum net_state to)
 void
 net_drop(struct net *n)
 {
+	pool_lost(n);
 	(void)uplink_end(n);
 	net_move(n, DYING);
 	net[n->k] = NULL;
