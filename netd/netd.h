@@ -456,6 +456,11 @@ struct net	*net_new(unsigned int k, enum ruleset kind);
 void		 net_own(struct net *, const char *id, enum net_state);
 /* The only way to another state but for net_own() and net_drop(). */
 void		 net_move(struct net *, enum net_state);
+/*
+ * k (0: not known) is of a netns (borrowed) that nobody here takes: it is
+ * DYING, and not given again before that has ended.
+ */
+void		 net_reserve(unsigned int k, int netns);
 /* Whether it has the way out that its kind has. */
 int		 net_uplinked(const struct net *);
 /* Lets go of it, and of its uplink; it is DYING, or freed. */
@@ -614,6 +619,8 @@ void		 pool_give(struct chan *, uint32_t rid, const char *id,
  */
 void		 pool_adopt(struct chan *, uint32_t rid, const char *id,
 		    enum ruleset kind, int open, int netns);
+/* One that was refused: its number is not given again.  Takes netns. */
+void		 pool_note(int netns);
 /* change_made() follows, unless it is answered before it could be asked. */
 void		 pool_change(struct change *);
 /* Its uplink is up (why NULL), or is not, or not yet; may drop it. */

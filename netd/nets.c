@@ -21,7 +21,7 @@
  *	DYING -> (gone)		by the kernel's word that the netns is dead
  *
  * An adopted net has no number until the maker has found it, and enters as
- * OPEN or CUT.  What kind it was made as is known, but it may have become
+ * OPEN or CUT, or, where it is refused, as DYING.  What kind it was made as is known, but it may have become
  * another since (change.c); what kind it is of is read from the kernel.
  *
  * What could not be made what it must be is sealed, and is CUT.  When the
@@ -189,6 +189,22 @@ net_drop(struct net *n)
 	fd_close(&n->netns);
 	if (!n->named)
 		net_gone(n);
+}
+
+/* Nothing of it is held; what the kernel was told of will be announced. */
+void
+net_reserve(unsigned int k, int netns)
+{
+	struct net	*n;
+
+	if (k == 0 || net_at(k) != NULL)
+		return;
+	n = net_new(k, RULESET_SEALED);
+	if (link_name(nets.home, k, netns) == 0)
+		n->named = 1;
+	else
+		log_warn("network %u: name it", k);
+	net_drop(n);
 }
 
 int

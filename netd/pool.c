@@ -37,11 +37,12 @@
 /* A request that waits for the maker. */
 struct wait {
 	STAILQ_ENTRY(wait)	 next;
-	struct chan		*chan;	/* borrowed: netd.c */
+	struct chan		*chan;	/* borrowed: netd.c; NULL: it was
+					 * answered, pool_note() */
 	uint32_t		 rid;
 	char			 id[ULID_LEN + 1];
 	enum ruleset		 kind;
-	int			 netns;	/* owned; NET_ADOPT, else -1 */
+	int			 netns;	/* owned; of an adoption, else -1 */
 	int			 open;	/* NET_ADOPT */
 };
 STAILQ_HEAD(waits, wait);
@@ -67,7 +68,7 @@ static struct {
 	unsigned int	 most[RULESET_N];	/* prepared */
 	unsigned int	 egress;		/* as configured */
 	unsigned int	 nwaiting[RULESET_N];	/* NET_MAKE */
-	unsigned int	 nadopting;		/* asked or not */
+	unsigned int	 nadopting;		/* NET_ADOPT, asked or not */
 	unsigned int	 nasked;
 	uint64_t	 hold_ms;		/* no filling before */
 	uint64_t	 moved_ms;		/* a create's last step */
@@ -208,8 +209,8 @@ pump(void)
 
 	while (pool.nasked < NETNS_INFLIGHT &&
 	    (w = wait_take(&adopting)) != NULL)
-		maker_ask(0, sockets_wanted(RULESET_SEALED), w->netns)->adopt =
-		    w;
+		maker_ask(0, w->chan == NULL ? 0 :
+		    sockets_wanted(RULESET_SEALED), w->netns)->adopt = w;
 	/* one for each box at most, so creates have their turn */
 	while (pool.nasked < NETNS_INFLIGHT && (c = next_change()) != NULL)
 		ask_change(c);
@@ -390,9 +391,14 @@ made_adopted(struct netns_made *m, struct wait **w_arg)
 	const char		*step;
 	struct net		*n;
 
+	if (w->chan == NULL) {
+		net_reserve(m->k, w->netns);
+		return;
+	}
 	if (m->error != 0) {
 		log_warnx("adopt network of %s: %s: %s", w->id, m->step,
 		    strerror(m->error));
+		net_reserve(m->k, w->netns);
 		netd_sent(w->chan, chan_error(w->chan, w->rid,
 		    m->error == EPERM ? CODE_BAD_REQUEST : CODE_INTERNAL,
 		    "network namespace: %s", m->step));
@@ -400,6 +406,7 @@ made_adopted(struct netns_made *m, struct wait **w_arg)
 	}
 	if (net_find(w->id) != NULL || net_at(m->k) != NULL) {
 		log_warnx("adopt network of %s: %u is in use", w->id, m->k);
+		net_reserve(m->k, w->netns);
 		netd_sent(w->chan, chan_error(w->chan, w->rid, CODE_EXISTS,
 		    "network %u is in use", m->k));
 		return;
@@ -474,7 +481,7 @@ on_maker(evutil_socket_t fd, short what, void *arg)
 		else
 			made_new(&m);
 		if (a->adopt != NULL) {
-			pool.nadopting--;
+			pool.nadopting -= a->adopt->chan != NULL;
 			wait_free(a->adopt);
 		}
 		free(a);
@@ -516,6 +523,16 @@ pool_adopt(struct chan *c, uint32_t rid, const char *id, enum ruleset kind,
 	w->netns = netns;
 	STAILQ_INSERT_TAIL(&adopting, w, next);
 	pool.nadopting++;
+	pump();
+}
+
+void
+pool_note(int netns)
+{
+	struct wait	*w = wait_new(NULL, 0, "", RULESET_SEALED);
+
+	w->netns = netns;
+	STAILQ_INSERT_TAIL(&adopting, w, next);	/* nobody waits for it */
 	pump();
 }
 

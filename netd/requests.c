@@ -128,6 +128,8 @@ netd_on_net_adopt(struct chan *c, struct msg *m)
 	if (kind != RULESET_SEALED && !is_full(c, m))
 		pool_adopt(c, m->rid, b->id, kind, b->open != 0,
 		    steal_fd(&m->fd));
+	else
+		pool_note(steal_fd(&m->fd));
 }
 
 /* 1: its net may become another now; 0: it was answered. */

@@ -542,6 +542,56 @@ START_TEST(adopt_strangers)
 }
 END_TEST
 
+/* An adoption that is refused: with this code. */
+static unsigned int
+not_adopted(const char *id, int netns)
+{
+	struct msg	m;
+
+	ck_assert_uint_eq(adopt(id, netns, 1, &m), MSG_ERROR);
+	return (unsigned int)m.body.error.code;
+}
+
+/* What could not be adopted keeps its number all the same. */
+START_TEST(adopt_refused)
+{
+	struct rlimit	few, old;
+	struct msg	m;
+	unsigned int	k1, k2;
+	pid_t		maker;
+	int		n1, n2;
+
+	k1 = world_net(&w, ID1, &n1);
+	k2 = world_net(&w, ID2, &n2);
+	world_kill(&w);
+	w.conf.max_boxes = 1;
+	world_start(&w);
+	ck_assert_uint_eq(adopt(ID1, n1, 1, &m), MSG_NET_OPENED);
+	ck_assert_uint_eq(not_adopted(ID2, n2), CODE_NO_SPACE_FOR_BOX);
+	world_drop(&w, k1);
+	ck_assert_uint_eq(not_adopted(ID2, n2), CODE_EXISTS);
+	/* nor where the maker finds it and fails then */
+	world_kill(&w);
+	world_start(&w);
+	maker = world_maker(&w);
+	ck_assert_int_eq(prlimit(maker, RLIMIT_NOFILE, NULL, &old), 0);
+	few = old;
+	few.rlim_cur = 7 + 3;	/* its own; the netns and two sockets of it */
+	ck_assert_int_eq(prlimit(maker, RLIMIT_NOFILE, &few, NULL), 0);
+	ck_assert_uint_eq(not_adopted(ID2, n2), CODE_INTERNAL);
+	ck_assert(daemon_logged(w.log, "open netlink"));
+	ck_assert_int_eq(prlimit(maker, RLIMIT_NOFILE, &old, NULL), 0);
+	ck_assert_uint_eq(not_adopted(ID2, n2), CODE_EXISTS);
+	/* the control: it is not taken by what is none of ours */
+	world_kill(&w);
+	world_start(&w);
+	ck_assert_uint_eq(adopt(ID2, n2, 1, &m), MSG_NET_OPENED);
+	ck_assert_uint_eq(m.body.net_opened.k, k2);
+	close(n1);
+	close(n2);
+}
+END_TEST
+
 /* ---- numbers ------------------------------------------------------------------- */
 
 #define MANY	200
@@ -818,6 +868,7 @@ main(void)
 	tcase_add_test(with, adopt_sealed);
 	tcase_add_test(with, adopt_changed);
 	tcase_add_test(with, adopt_strangers);
+	tcase_add_test(with, adopt_refused);
 	tcase_add_test(with, two_hundred);
 	tcase_add_test(with, turns);
 	tcase_add_test(with, twice_at_once);
