@@ -2,65 +2,13 @@
 # egress.sh: a box with the network `egress' in a small internet: what it
 # reaches, what it does not though it is there, who may end in the middle of
 # it, and that nothing is left.
-#
-# The script and the server are in a network namespace of their own, "the
-# host", joined to another, "the internet"; nothing leaves the machine.  Each
-# refusal stands beside what answers when the host asks.
-if [ -z "${WB_INSIDE-}" ]; then
-	[ "$(id -u)" = 0 ] || { echo "skip: needs root"; exit 77; }
-	for c in ip nsenter python3 slirp4netns; do
-		command -v $c >/dev/null || { echo "skip: no $c"; exit 77; }
-	done
-	WB_INSIDE=1 exec unshare -n sh "$0" "$@"
-fi
-. "$(dirname "$0")/lib.sh"
-wb() { "$WB_BIN" sandbox "$@"; }
-field() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p"; }
+# Each refusal stands beside what answers when the host asks; see inet.sh.
+. "$(dirname "$0")/inet.sh"
 
-# ---- the internet
-ip link set lo up
-unshare -n sleep 3600 &
-inet=$!
-there() { [ "$(readlink "/proc/$inet/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
-await there
-in_inet() { nsenter -t "$inet" -n "$@"; }
-host_pid= net_pid=
-box_after() {
-	for p in $host_pid $net_pid $inet; do kill "$p" 2>/dev/null; done
-	wait 2>/dev/null
-}
-ip link add net0 type veth peer name net1 netns "$inet"
-in_inet ip link set lo up
-for s in default net0; do
-	echo 0 >"/proc/sys/net/ipv6/conf/$s/accept_dad"
-done
-in_inet sh -c 'echo 0 >/proc/sys/net/ipv6/conf/net1/accept_dad'
-ip link set net0 up
-in_inet ip link set net1 up
-ip addr add 203.0.113.2/24 dev net0
-ip addr add 2001:db8:1::2/64 dev net0
-for a in 203.0.113.10/24 203.0.113.50/32 198.51.100.10/32 10.1.2.3/32 \
-    192.168.1.2/32 172.16.1.2/32 100.64.1.2/32 169.254.169.254/32 \
-    2001:db8:1::10/64 fd12::1/128; do
-	in_inet ip addr add "$a" dev net1
-done
-ip route add default via 203.0.113.10
-ip -6 route add default via 2001:db8:1::10
-ip route add 169.254.0.0/16 via 203.0.113.10
-mkfifo "$work/up"
-net="/usr/bin/python3 $top/regress/box/egress_net.py"
-nsenter -t "$inet" -n $net internet >"$work/names" 2>"$work/internet.err" &
-net_pid=$!
-$net host >"$work/up" 2>"$work/host.err" &
-host_pid=$!
-read -r _ <"$work/up"
-await grep -q ready "$work/names"
-
-WB_CONF_MORE='egress-dns = 203.0.113.50
-egress-pool = 1'
+WB_CONF_MORE='egress-pool = 1'
+inet_up
+inet_serve egress_net.py
 box_serve
-# what came at which address, as the host sees it
-from_host() { curl -gs --noproxy '*' --max-time 5 "http://$1/"; }
 # and from the box, by a program of its own
 from_box() { timeout 20 "$WB_BIN" sandbox exec -n "${2-out}" -- wget -q -O - "http://$1/" 2>&1; }
 
@@ -172,8 +120,6 @@ done
 is "and all is as it was" "$(from_box 203.0.113.10)" "reached 203.0.113.10"
 
 # ---- slirp4netns: whose it is, and what becomes of the box when it dies
-tree=$(ls -d /sys/fs/cgroup/unified/"$WB_CGROUP" /sys/fs/cgroup/"$WB_CGROUP" 2>/dev/null | head -n 1)
-slirps() { cat "$tree"/uplinks/[0-9]*/cgroup.procs 2>/dev/null; }
 n=$(slirps | wc -l)
 [ "$n" -ge 2 ] && [ "$n" -le 3 ] && pass "one for each box, one in the pool at most" || fail "$n slirp4netns"
 for p in $(slirps); do
@@ -239,12 +185,4 @@ for b in out in fast plain; do
 	ok "remove $b" wb rm --grace 0 $b
 done
 await pooled 1 && pass "their slirp4netns are gone" || fail "left" "$(slirps)"
-box_stop
-is "with the server the pool is gone" "$(slirps)" ""
-is "  and every cgroup" "$(find /sys/fs/cgroup -type d -path "*/$WB_CGROUP*")" ""
-# but a dead one whom pid 1 has not buried yet, and another script's
-live() { ps -eo uid=,stat=,cgroup=,args= | awk -v u="$WB_UIDS" -v g="$WB_CGROUP" '$1 >= u && $1 < u + 65536 && $2 !~ /^Z/ && (index($0, g) || !/wb-regress-/)'; }
-is "no process has a uid of the range" "$(live)" ""
-is "no mount is left" "$(grep -c "$work" /proc/self/mountinfo)" 0
-is "the internet had nothing to complain of" "$(cat "$work/internet.err" "$work/host.err")" ""
-box_done
+inet_done

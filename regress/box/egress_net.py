@@ -62,7 +62,7 @@ def udp_echo():
             pass
 
 
-def answer(query):
+def answer(query, look):
     """A or AAAA of one question, or that there is none."""
     labels, i = [], 12
     while query[i]:
@@ -72,12 +72,13 @@ def answer(query):
     question = query[12:i + 5]
     name = '.'.join(labels).lower()
     print(name, kind, flush=True)
+    found = look(name, kind)
     data = None
-    if name in NAMES and kind == 1:
-        data = socket.inet_pton(socket.AF_INET, NAMES[name][0])
-    elif name in NAMES and kind == 28:
-        data = socket.inet_pton(socket.AF_INET6, NAMES[name][1])
-    code = 0 if name in NAMES else 3
+    if found and kind == 1 and found[0]:
+        data = socket.inet_pton(socket.AF_INET, found[0])
+    elif found and kind == 28 and found[1]:
+        data = socket.inet_pton(socket.AF_INET6, found[1])
+    code = 0 if found else 3
     head = query[:2] + struct.pack('!HHHHH', 0x8180 | code, 1,
                                    data is not None, 0, 0)
     if data is None:
@@ -86,20 +87,26 @@ def answer(query):
                                          len(data)) + data
 
 
-def names():
+def names(address, look):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.bind(('203.0.113.50', 53))
+    s.bind((address, 53))
     while True:
         query, who = s.recvfrom(2048)
         try:
-            s.sendto(answer(query), who)
+            s.sendto(answer(query, look), who)
         except (OSError, IndexError, struct.error):
             pass
 
 
-if sys.argv[1] == 'internet':
-    threading.Thread(target=names, daemon=True).start()
-threading.Thread(target=udp_echo, daemon=True).start()
-server = Server(('::', 80), Http)
-print('ready', flush=True)
-server.serve_forever()
+def main():
+    if sys.argv[1] == 'internet':
+        threading.Thread(target=names, daemon=True, args=(
+            '203.0.113.50', lambda name, _: NAMES.get(name))).start()
+    threading.Thread(target=udp_echo, daemon=True).start()
+    server = Server(('::', 80), Http)
+    print('ready', flush=True)
+    server.serve_forever()
+
+
+if __name__ == '__main__':
+    main()
