@@ -312,7 +312,8 @@ host_suite(void)
  * In the child, which is pid 1 of a pid namespace: whatever ends it ends all
  * that it has started, and its mounts with them.  It holds the lock.  It sees
  * the build's directory in the place of the one around it, which is root's
- * alone: apt fetches as another user.
+ * alone: apt fetches as another user.  Nothing else that is open goes along:
+ * mmdebstrap names descriptors in a sh that knows none above 9.
  */
 static void
 become_mmdebstrap(char **argv, const char *build, const char *at, int lock)
@@ -322,7 +323,9 @@ become_mmdebstrap(char **argv, const char *build, const char *at, int lock)
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1 ||
 	    mount(build, at, NULL, MS_BIND, NULL) == -1 ||
 	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-	    NULL) == -1 || fcntl(lock, F_SETFD, 0) == -1)
+	    NULL) == -1 ||
+	    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == -1 ||
+	    fcntl(lock, F_SETFD, 0) == -1)
 		_exit(fail_errno("prepare mmdebstrap"));
 	(void)execvp(argv[0], argv);
 	(void)fail_errno("run mmdebstrap (package mmdebstrap)");
