@@ -225,7 +225,7 @@ struct box {
 	struct denials		*denials;	/* owned; NULL: none yet */
 	int			 counted;	/* these are known: */
 	uint64_t		 denied[DENIED_RULES];
-	uint64_t		 connections;
+	uint64_t		 connections, names;
 	uint64_t		 sent_bytes, sent_packets;
 	uint64_t		 received_bytes, received_packets;
 

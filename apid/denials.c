@@ -340,8 +340,9 @@ denials_traffic(const struct box *b)
 {
 	if (!b->counted)
 		return json_null();
-	return json_pack("{sI sI sI sI sI}",
+	return json_pack("{sI sI sI sI sI sI}",
 	    "connections", (json_int_t)b->connections,
+	    "nameQueries", (json_int_t)b->names,
 	    "sentBytes", (json_int_t)b->sent_bytes,
 	    "sentPackets", (json_int_t)b->sent_packets,
 	    "receivedBytes", (json_int_t)b->received_bytes,
@@ -366,6 +367,7 @@ denials_counted(struct box *b, const struct msg_net_status_is *n)
 	b->denied[DENIED_LIMITED] = total(n->limited);
 	b->denied[DENIED_PROTOCOL] = total(n->protocol);
 	b->connections = total(n->connections);
+	b->names = total(n->names);
 	b->sent_bytes = total(n->sent_bytes);
 	b->sent_packets = total(n->sent_packets);
 	b->received_bytes = total(n->received_bytes);
@@ -387,7 +389,7 @@ denials_ask(const struct box *b, struct peer *p, uint32_t rid)
 	    .host = b->denied[DENIED_HOST],
 	    .limited = b->denied[DENIED_LIMITED],
 	    .protocol = b->denied[DENIED_PROTOCOL],
-	    .connections = b->connections,
+	    .connections = b->connections, .names = b->names,
 	    .sent_bytes = b->sent_bytes, .sent_packets = b->sent_packets,
 	    .received_bytes = b->received_bytes,
 	    .received_packets = b->received_packets,

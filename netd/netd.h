@@ -36,6 +36,10 @@
 #define EGRESS_SYN_RATE		200	/* a second */
 #define EGRESS_SYN_BURST	1000
 
+/* What it may ask name servers, by UDP; those of TCP are connections. */
+#define EGRESS_NAMES_RATE	100	/* a second */
+#define EGRESS_NAMES_BURST	500
+
 /*
  * What is denied there: how much of it each rule logs in each family, and how
  * many bytes of a packet, which hold the headers that are of interest.
@@ -233,9 +237,10 @@ int		 hostaddr_heard(const void *, size_t size);
 
 /* ---- ruleset.c ------------------------------------------------------- */
 
-/* Counters of `egress': one for each rule that denies, and this one. */
+/* Counters of `egress': one for each rule that denies, and these. */
 #define RS_OPENED	DENIED_RULES	/* connections that may begin */
-#define RS_COUNTERS	(DENIED_RULES + 1)
+#define RS_NAMES	(DENIED_RULES + 1)	/* of UDP to port 53 */
+#define RS_COUNTERS	(DENIED_RULES + 2)
 
 enum ruleset {
 	RULESET_SEALED,		/* drops everything */

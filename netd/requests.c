@@ -206,6 +206,7 @@ put_counts(struct net *n, struct msg_net_status_is *s)
 	s->limited = counted[DENIED_LIMITED];
 	s->protocol = counted[DENIED_PROTOCOL];
 	s->connections = counted[RS_OPENED];
+	s->names = counted[RS_NAMES];
 	if (n->kind != RULESET_EGRESS)
 		return;
 	count_passed(n, passed);

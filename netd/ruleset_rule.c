@@ -49,6 +49,7 @@ enum kind {
 	M_PORT,				/* n: destination; behind M_L4 */
 	M_SYN,				/* opens a connection; behind TCP */
 	M_OVER,				/* more than the limit of SYN_RATE */
+	M_OVER_NAMES,			/* and of NAMES_RATE */
 	M_ICMP6,			/* n: type */
 	M_HOPS,				/* n: hop limit, IPv6 */
 };
@@ -56,10 +57,10 @@ enum kind {
 struct match { enum kind kind; const char *text; uint32_t n; };
 
 /*
- * COUNT: as what began, and go on.  TELL: count it under the chain's name,
- * log some of it, and go on.
+ * COUNT: as what began, ASK: as what was asked; and go on.  TELL: count it
+ * under the chain's name, log some of it, and go on.
  */
-enum act { ACCEPT, DROP, RESET, REJECT, COUNT, TELL, GOTO };
+enum act { ACCEPT, DROP, RESET, REJECT, COUNT, ASK, TELL, GOTO };
 
 struct spec {
 	uint8_t		 family;
@@ -110,7 +111,9 @@ static const struct spec none[] = {
  * is sealed, and counts as such.
  *
  * The limit of new connections comes behind what is sealed: attempts that
- * are refused anyway do not use it up.  It counts for each family.
+ * are refused anyway do not use it up.  It counts for each family, as does
+ * that of packets to name servers, any of them: a box could speak by them to
+ * whoever owns a domain, and who runs the resolver hears all of it.
  *
  * Each rule that denies has a chain of its name, where it is told: a counter
  * has all of it, and the log what a limit lets through, so that the kernel
@@ -121,7 +124,7 @@ static const struct spec egress[] = {
 	{ BOTH, RS_IN, { TCP, SYN }, DROP, 0 },
 	{ BOTH, RS_IN, { ALL }, ACCEPT, 0 },
 	{ BOTH, RS_OUT, { BY_LO }, ACCEPT, 0 },
-	{ V4, RS_OUT, { TO(EGRESS_DNS4, 32), UDP, PORT(53) }, ACCEPT, 0 },
+	{ V4, RS_OUT, { TO(EGRESS_DNS4, 32), UDP, PORT(53) }, GOTO, RS_PASS },
 	{ V4, RS_OUT, { TO(EGRESS_DNS4, 32), TCP, PORT(53) }, GOTO, RS_PASS },
 	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
 	    { M_ICMP6, NULL, ND_NEIGHBOR_SOLICIT }, { M_HOPS, NULL, 255 } },
@@ -142,6 +145,9 @@ static const struct spec egress[] = {
 	    RS_LIMITED },
 	{ BOTH, RS_PASS, { TCP, SYN }, COUNT, 0 },
 	{ BOTH, RS_PASS, { TCP }, ACCEPT, 0 },
+	{ BOTH, RS_PASS, { UDP, PORT(53), { M_OVER_NAMES, NULL, 0 } }, GOTO,
+	    RS_LIMITED },
+	{ BOTH, RS_PASS, { UDP, PORT(53) }, ASK, 0 },
 	{ BOTH, RS_PASS, { UDP }, ACCEPT, 0 },
 	{ V4, RS_PASS, { L4(IPPROTO_ICMP) }, ACCEPT, 0 },
 	{ V6, RS_PASS, { L4(IPPROTO_ICMPV6) }, ACCEPT, 0 },
@@ -343,6 +349,10 @@ rule_match(struct nftnl_rule *r, uint8_t family, const struct match *m)
 		expr_limit(r, EGRESS_SYN_RATE, EGRESS_SYN_BURST,
 		    NFT_LIMIT_F_INV);
 		return;
+	case M_OVER_NAMES:
+		expr_limit(r, EGRESS_NAMES_RATE, EGRESS_NAMES_BURST,
+		    NFT_LIMIT_F_INV);
+		return;
 	case M_ICMP6:
 		expr_payload(r, NFT_PAYLOAD_TRANSPORT_HEADER, 0, 1);
 		expr_cmp(r, &byte, sizeof(byte));
@@ -380,6 +390,9 @@ rule_act(struct nftnl_rule *r, uint8_t family, const struct spec *s)
 		return;
 	case COUNT:
 		expr_counter(r, rs_counter_name(RS_OPENED));
+		return;
+	case ASK:
+		expr_counter(r, rs_counter_name(RS_NAMES));
 		return;
 	case TELL:
 		expr_counter(r, rs_chain_name(s->chain));

@@ -118,14 +118,19 @@ counter_put(struct nl_batch *b, struct canon *c, uint8_t family,
 const char *
 rs_counter_name(unsigned int which)
 {
-	return which == RS_OPENED ? "opened" : denied_name(which);
+	return which == RS_OPENED ? "opened" : which == RS_NAMES ? "names" :
+	    denied_name(which);
 }
 
 int
 rs_counter_find(const char *name)
 {
-	return strcmp(name, rs_counter_name(RS_OPENED)) == 0 ? RS_OPENED :
-	    denied_find(name, strlen(name));
+	unsigned int	i;
+
+	for (i = RS_OPENED; i < RS_COUNTERS; i++)
+		if (strcmp(name, rs_counter_name(i)) == 0)
+			return (int)i;
+	return denied_find(name, strlen(name));
 }
 
 void

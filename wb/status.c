@@ -25,10 +25,11 @@ network(struct chan *c)
 	(void)printf("sent     %" PRIu64 " bytes, %" PRIu64 " packets\n"
 	    "received %" PRIu64 " bytes, %" PRIu64 " packets\n"
 	    "begun    %" PRIu64 " connections\n"
+	    "asked    %" PRIu64 " names\n"
 	    "denied   %" PRIu64 " packets: %" PRIu64 " sealed, %" PRIu64
 	    " host, %" PRIu64 " limited, %" PRIu64 " protocol\n",
 	    n->sent_bytes, n->sent_packets, n->received_bytes,
-	    n->received_packets, n->connections,
+	    n->received_packets, n->connections, n->names,
 	    n->sealed + n->host + n->limited + n->protocol,
 	    n->sealed, n->host, n->limited, n->protocol);
 	return 0;

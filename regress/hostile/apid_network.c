@@ -178,8 +178,8 @@ END_TEST
 /* A counter may have more than JSON's numbers here. */
 START_TEST(counted)
 {
-	await("good-e", "\"traffic\":{\"connections\":7,\"sentBytes\":8,"
-	    "\"sentPackets\":9,\"receivedBytes\":9223372036854775807,"
+	await("good-e", "\"traffic\":{\"connections\":7,\"nameQueries\":12,"
+	    "\"sentBytes\":8,\"sentPackets\":9,\"receivedBytes\":9223372036854775807,"
 	    "\"receivedPackets\":11}");
 }
 END_TEST

@@ -581,7 +581,7 @@ netd_msg(const struct msg *m)
 	    .sealed = w.s->totals[0], .host = w.s->totals[1],
 	    .limited = w.s->totals[2], .protocol = w.s->totals[3],
 	    .network = netd_network(b),
-	    .connections = 7, .sent_bytes = 8, .sent_packets = 9,
+	    .connections = 7, .names = 12, .sent_bytes = 8, .sent_packets = 9,
 	    .received_bytes = UINT64_MAX, .received_packets = 11 };
 
 	if (m->row->type == MSG_NET_CHANGE) {

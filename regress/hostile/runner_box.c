@@ -416,7 +416,8 @@ tell_network(struct chan *c, uint32_t rid)
 	struct msg_box_denials_are	a = { .network = NETWORK_EGRESS,
 	    .counted = 1, .sealed = 2, .host = 3, .limited = 4,
 	    .protocol = 5, .connections = 6, .sent_bytes = 7,
-	    .sent_packets = 8, .received_bytes = 9, .received_packets = 10 };
+	    .sent_packets = 8, .received_bytes = 9, .received_packets = 10,
+	    .names = 11 };
 
 	if (chan_send(c, MSG_BOX_DENIALS_ARE, rid, &a, -1) == -1)
 		die("BOX_DENIALS_ARE: %s", c->why);

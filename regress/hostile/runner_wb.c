@@ -59,6 +59,7 @@ START_TEST(test_wb)
 	    "sent     7 bytes, 8 packets\n"
 	    "received 9 bytes, 10 packets\n"
 	    "begun    6 connections\n"
+	    "asked    11 names\n"
 	    "denied   14 packets: 2 sealed, 3 host, 4 limited, "
 	    "5 protocol\n"));
 	free(out);

@@ -482,6 +482,50 @@ START_TEST(connection_rate)
 }
 END_TEST
 
+/* Packets to one of port 53, as fast as it goes; how many were sent. */
+#define QUERIES	3000
+
+static int
+ask_names(void *arg)
+{
+	struct sockaddr_in	*to = arg;
+	int			 fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int			 i, sent = 0;
+
+	if (fd == -1)
+		return -1;
+	for (i = 0; i < QUERIES; i++)	/* a refusal is an error of sendto */
+		sent += sendto(fd, "?", 1, 0, (struct sockaddr *)to,
+		    sizeof(*to)) == 1;
+	close(fd);
+	return sent;
+}
+
+/* Of the resolver, or of another name server. */
+START_TEST(name_rate)
+{
+	struct sockaddr_in	to = { .sin_family = AF_INET,
+				    .sin_port = htons(53) };
+	uint64_t		n[RS_COUNTERS];
+	uint64_t		t0 = mono_ms();
+	double			most;
+
+	ck_assert_int_eq(inet_pton(AF_INET, _i == 0 ? EGRESS_DNS4 :
+	    "203.0.113.10", &to.sin_addr), 1);
+	egress_on();
+	(void)lab_in(&lab, LAB_BOX, ask_names, &to);
+	most = EGRESS_NAMES_BURST + EGRESS_NAMES_RATE *
+	    ((double)(mono_ms() - t0) / 1e3) + 5;
+	ck_assert_int_eq(ruleset_counted(lab.nft, n), 0);
+	ck_assert_uint_ge(n[RS_NAMES], EGRESS_NAMES_BURST);
+	ck_assert_uint_le(n[RS_NAMES], (uint64_t)most);
+	ck_assert_uint_eq(n[RS_NAMES] + n[DENIED_LIMITED], QUERIES);
+	ck_assert_uint_eq(n[RS_OPENED], 0);
+	/* other ports are not meant */
+	ck_assert_int_eq(lab_in(&lab, LAB_BOX, still_denied, NULL), 0);
+}
+END_TEST
+
 /* ---- what the kernel lists ------------------------------------------- */
 
 START_TEST(listed)
@@ -568,6 +612,7 @@ main(void)
 	tcase_add_test(t, name_service);
 	tcase_add_test(t, from_outside);
 	tcase_add_test(t, connection_rate);
+	tcase_add_loop_test(t, name_rate, 0, 2);
 	tcase_add_test(t, listed);
 	tcase_add_test(t, to_and_fro);
 	tcase_add_test(t, hosts_unknown);

@@ -41,7 +41,7 @@
     "8024e63a36a717f57975381cc4edeb9831890b2d0e782997488a03436eb6e50b"
 /* No address is in it, neither of the host nor of the configuration. */
 #define HASH_EGRESS \
-    "24e1bb884c761bf2cd50a9f7fa8401a26ce3531e132440f2b5c635e09d99e135"
+    "89e2c7148832c6bf2ecccf2aadf7317b940c6309ba89229fead77a0c3ffa334d"
 
 static int	nft = -1;
 
