@@ -87,24 +87,35 @@ is_own6(const uint8_t *a)
 
 /* ---- finding ------------------------------------------------------------ */
 
+int
+diag_take(const struct nlmsghdr *h, int family, struct inet_diag_sockid *ret)
+{
+	const struct inet_diag_msg	*m = mnl_nlmsg_get_payload(h);
+
+	if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+	    mnl_nlmsg_get_payload_len(h) < sizeof(*m) ||
+	    m->idiag_family != family)
+		return 0;
+	if ((family == AF_INET ? is_own4 : is_own6)(
+	    (const uint8_t *)m->id.idiag_dst))
+		return 0;
+	*ret = m->id;
+	return 1;
+}
+
 static int
 on_socket(const struct nlmsghdr *h, void *arg)
 {
-	const struct inet_diag_msg	*m = mnl_nlmsg_get_payload(h);
-	struct found			*f = arg;
+	struct inet_diag_sockid	 id;
+	struct found		*f = arg;
 
-	if (f->n == ENDS || h->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
-	    mnl_nlmsg_get_payload_len(h) < sizeof(*m) ||
-	    m->idiag_family != f->family)
-		return 0;
-	if ((f->family == AF_INET ? is_own4 : is_own6)(
-	    (const uint8_t *)m->id.idiag_dst))
+	if (f->n == ENDS || !diag_take(h, f->family, &id))
 		return 0;
 	if (f->n == f->cap) {
 		f->cap = f->cap * 2 + 64;
 		f->v = xreallocarray(f->v, f->cap, sizeof(*f->v));
 	}
-	f->v[f->n++] = m->id;
+	f->v[f->n++] = id;
 	return 0;
 }
 

@@ -68,6 +68,7 @@ struct nl_batch {
 	uint8_t		 own[NL_BATCH];
 };
 
+struct inet_diag_sockid;
 struct nlmsghdr;
 
 /*
@@ -559,6 +560,12 @@ void		 change_lost(struct net *);
  * ruleset, which is that of `none' by now, ends it.
  */
 void		 diag_end(int fd);
+/*
+ * One message of a dump, which is whole: nl_ok().  1: a socket of that family
+ * (AF_INET, AF_INET6) whose other end is not the box's; 0: it is none.
+ */
+int		 diag_take(const struct nlmsghdr *, int family,
+		    struct inet_diag_sockid *ret);
 
 /* ---- nflog.c: packets that were denied ------------------------------- */
 

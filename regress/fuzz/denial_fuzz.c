@@ -1,11 +1,14 @@
 /*
- * denial_fuzz: packets that a box chose and the kernel logged.
+ * denial_fuzz: packets that a box chose and the kernel logged, and sockets of
+ * its that the kernel lists.
  *
  * input: a byte whose lowest bit is the family (1: IPv6), a byte for the
  * rule's name, the packet; or, where the first byte is 255, messages as they
- * stand in a packet of netlink
+ * stand in a packet of netlink; 254: the same of sockets, IPv4; 253: IPv6
  */
+#include <arpa/inet.h>
 #include <libmnl/libmnl.h>
+#include <linux/inet_diag.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_log.h>
 #include <sys/socket.h>
@@ -24,11 +27,40 @@ one_denial(const struct denial *d)
 		must(d->addr[i] == 0);
 }
 
-/* Whatever it is: only what is whole is looked at. */
+static int
+is_text(int family, const void *addr, const char *text)
+{
+	char	buf[INET6_ADDRSTRLEN];
+
+	must(inet_ntop(family, addr, buf, sizeof(buf)) != NULL);
+	return strcmp(buf, text) == 0;
+}
+
+/* Connections within the box live on, in whatever form its address is. */
 static void
-messages(const uint8_t *data, size_t size)
+one_socket(int family, const uint8_t *a)
+{
+	static const uint8_t	mapped[12] = { [10] = 255, [11] = 255 };
+
+	if (family == AF_INET) {
+		must(a[0] != 127);
+		must(!is_text(family, a, "0.0.0.0"));
+		must(!is_text(family, a, NONE_ADDR4));
+	} else if (memcmp(a, mapped, sizeof(mapped)) == 0) {
+		one_socket(AF_INET, a + 12);
+	} else {
+		must(!is_text(family, a, "::"));
+		must(!is_text(family, a, "::1"));
+		must(!is_text(family, a, NONE_ADDR6));
+	}
+}
+
+/* Whatever it is: only what is whole is looked at.  family 0: denials. */
+static void
+messages(const uint8_t *data, size_t size, int family)
 {
 	const struct nlmsghdr	*h;
+	struct inet_diag_sockid	 id;
 	struct denial		 d;
 	/* netd's own ends at a multiple of 4, too; malloc(3) aligns */
 	uint8_t			*buf = calloc(1, (size + 4) & ~(size_t)3);
@@ -38,8 +70,10 @@ messages(const uint8_t *data, size_t size)
 	memcpy(buf, data, size);
 	for (h = (const struct nlmsghdr *)(const void *)buf;
 	    nl_ok(h, len); h = mnl_nlmsg_next(h, &len))
-		if (nflog_take(h, &d))
+		if (family == 0 && nflog_take(h, &d))
 			one_denial(&d);
+		else if (family != 0 && diag_take(h, family, &id))
+			one_socket(family, (const uint8_t *)id.idiag_dst);
 	free(buf);
 }
 
@@ -81,8 +115,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes	b = { data, size };
 
-	if (size != 0 && data[0] == 255)
-		messages(data + 1, size - 1);
+	if (size != 0 && data[0] >= 253)
+		messages(data + 1, size - 1, data[0] == 255 ? 0 :
+		    data[0] == 254 ? AF_INET : AF_INET6);
 	else
 		packet(b);
 	return 0;
