@@ -21,8 +21,9 @@
  *	DYING -> (gone)		by the kernel's word that the netns is dead
  *
  * An adopted net has no number until the maker has found it, and enters as
- * OPEN or CUT, or, where it is refused, as DYING.  What kind it was made as is known, but it may have become
- * another since (change.c); what kind it is of is read from the kernel.
+ * OPEN or CUT, or, where it is refused, as DYING.  What kind it was made as is
+ * known, but it may have become another since (change.c); what kind it is of
+ * is read from the kernel.
  *
  * What could not be made what it must be is sealed, and is CUT.  When the
  * kernel refuses even that it is CUT and `unsealed', and tried again every
@@ -56,7 +57,7 @@ static struct bucket		 by_id[BUCKETS];
 static struct net		*by_k[NET_KMAX + 1];	/* owned */
 static unsigned int		 next_k;
 static struct event		*again;			/* owned */
-static int			 uncounted;		/* count_dead() is due */
+static int			 uncounted;	/* count_dead() is due */
 
 /* ---- the table --------------------------------------------------------- */
 
