@@ -272,16 +272,22 @@ int		 ruleset_hosts(const struct spans *v4, const struct spans *v6);
 /* They are not known: RULESET_EGRESS fails with ENODATA from now on. */
 void		 ruleset_hosts_lost(void);
 /*
- * fd, here and below: NETLINK_NETFILTER of that netns.  Each is one
- * transaction: 0, or -1 with the errno of nl_send() and nothing is changed.
+ * fd, here and below: NETLINK_NETFILTER of that netns.  0, or -1 with the
+ * errno of nl_send(); what is one transaction has changed nothing then.
  *
- * make: the tables anew, whatever was there before.  switch: the same,
- * cheaper, where tables of `from' are there (ENOENT: they are not).  update:
+ * make: alone and anew, whatever was there before, in three transactions,
+ * the first of which may let a packet through: where nobody sends yet, or
+ * nothing else helps.  renew: the tables anew, beside those of others; in
+ * three as well, so that nothing passes between that neither lets pass.  When
+ * one of the three fails, what leaves by another way than lo may be dropped.
+ * switch: one transaction, which may let a packet through where `egress' has
+ * its part, where tables of `from' are there (ENOENT: they are not).  update:
  * from the host's addresses before the last change to those now (ENOENT,
  * EEXIST: the former are not there; EMSGSIZE: too much for one batch; then
  * each is to be made anew).
  */
 int		 ruleset_make(int fd, enum ruleset);
+int		 ruleset_renew(int fd, enum ruleset);
 int		 ruleset_switch(int fd, enum ruleset from, enum ruleset to);
 int		 ruleset_update(int fd);
 /* What the kernel lists.  0, or -1 with errno: nl_dump(), or memory. */
@@ -299,6 +305,7 @@ const char	*ruleset_hash(enum ruleset);
 /* ---- ruleset_rule.c, ruleset_set.c, ruleset_read.c ------------------- */
 
 #define RS_TABLE	"workbox"
+#define RS_GUARD	"guard"
 #define RS_FAMILIES	2
 
 enum rs_chain { RS_IN, RS_FORWARD, RS_OUT, RS_PASS, RS_SEALED, RS_HOST,
@@ -315,6 +322,7 @@ int		 rs_counter_find(const char *);
 /* Into a batch, into the text, or both: either may be NULL. */
 struct canon;
 void		 rs_rules(struct nl_batch *, struct canon *, enum ruleset);
+void		 rs_guard_rules(struct nl_batch *);
 void		 rs_sets(struct nl_batch *, struct canon *);
 void		 rs_counters(struct nl_batch *, struct canon *);
 /* Of intervals in order: messages that add or delete; their text. */

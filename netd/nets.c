@@ -267,22 +267,39 @@ net_verify(const struct net *n, enum ruleset which)
 	return r == 1 ? NULL : "verify ruleset";
 }
 
+/*
+ * Until it is opened for the first time none but the runner is there to send,
+ * and ruleset_switch() may take the short way.
+ */
+static int
+is_live(const struct net *n)
+{
+	return n->state != SEALED;
+}
+
 /* anew: whatever was there; else what net_verify() has seen was there. */
 static const char *
 net_change(const struct net *n, enum ruleset which, int anew)
 {
-	int	r;
+	const char	*step;
+	int		 r;
 
 	denials_count(n->denials);
 	if (nets.absent)
 		r = link_set(n->ctl, which != RULESET_SEALED);
-	else if (anew)
-		r = ruleset_make(n->ctl, which);
+	else if (anew || (is_live(n) && n->kind == RULESET_EGRESS))
+		r = ruleset_renew(n->ctl, which);
 	else
 		r = ruleset_switch(n->ctl, n->kind, which);
 	if (r == -1)
 		return net_fail("set ruleset");
 	denials_anew(n->denials);
+	step = net_verify(n, which);
+	if (step == NULL || !anew || nets.absent)
+		return step;
+	/* then there is more than ours */
+	if (ruleset_make(n->ctl, which) == -1)
+		return net_fail("set ruleset");
 	return net_verify(n, which);
 }
 

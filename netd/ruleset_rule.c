@@ -84,14 +84,17 @@ struct spec {
 #define ALL		{ M_ALL, NULL, 0 }
 
 /*
- * `none', open.  What is the box's own passes.
+ * `none', open.  What is the box's own passes: by lo, for while it becomes
+ * another there is a tap as well, and a socket that is bound to it sends what
+ * is for 127.0.0.1 that way; and to its addresses, for the default routes lead
+ * to lo.
  */
 static const struct spec none[] = {
 	{ BOTH, RS_IN, { FROM_LO }, ACCEPT, 0 },
-	{ V4, RS_OUT, { TO("127.0.0.0", 8) }, ACCEPT, 0 },
-	{ V4, RS_OUT, { TO(NONE_ADDR4, 32) }, ACCEPT, 0 },
-	{ V6, RS_OUT, { TO("::1", 128) }, ACCEPT, 0 },
-	{ V6, RS_OUT, { TO(NONE_ADDR6, 128) }, ACCEPT, 0 },
+	{ V4, RS_OUT, { BY_LO, TO("127.0.0.0", 8) }, ACCEPT, 0 },
+	{ V4, RS_OUT, { BY_LO, TO(NONE_ADDR4, 32) }, ACCEPT, 0 },
+	{ V6, RS_OUT, { BY_LO, TO("::1", 128) }, ACCEPT, 0 },
+	{ V6, RS_OUT, { BY_LO, TO(NONE_ADDR6, 128) }, ACCEPT, 0 },
 	{ BOTH, RS_OUT, { TCP }, RESET, 0 },
 	{ BOTH, RS_OUT, { ALL }, REJECT, 0 },
 };
@@ -168,6 +171,12 @@ static const struct { const struct spec *spec; size_t n; } specs[RULESET_N] = {
 	[RULESET_SEALED] = { NULL, 0 },
 	[RULESET_NONE] = { none, sizeof(none) / sizeof(none[0]) },
 	[RULESET_EGRESS] = { egress, sizeof(egress) / sizeof(egress[0]) },
+};
+
+/* Of RS_GUARD, while the other table goes and comes. */
+static const struct spec guard[] = {
+	{ BOTH, RS_IN, { FROM_LO }, ACCEPT, 0 },
+	{ BOTH, RS_OUT, { BY_LO }, ACCEPT, 0 },
 };
 
 /* ---- expressions ----------------------------------------------------- */
@@ -405,7 +414,7 @@ rule_act(struct nftnl_rule *r, uint8_t family, const struct spec *s)
 }
 
 static struct nftnl_rule *
-rule_new(uint8_t family, const struct spec *s)
+rule_new(const char *table, uint8_t family, const struct spec *s)
 {
 	struct nftnl_rule	*r = nftnl_rule_alloc();
 	size_t			 i;
@@ -413,7 +422,7 @@ rule_new(uint8_t family, const struct spec *s)
 	if (r == NULL)
 		abort();		/* memory, at start */
 	nftnl_rule_set_u32(r, NFTNL_RULE_FAMILY, family);
-	nftnl_rule_set_str(r, NFTNL_RULE_TABLE, RS_TABLE);
+	nftnl_rule_set_str(r, NFTNL_RULE_TABLE, table);
 	nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, rs_chain_name(s->chain));
 	for (i = 0; i < sizeof(s->match) / sizeof(s->match[0]); i++)
 		rule_match(r, family, &s->match[i]);
@@ -422,10 +431,10 @@ rule_new(uint8_t family, const struct spec *s)
 }
 
 static void
-rule_put(struct nl_batch *b, struct canon *c, uint8_t family,
-    const struct spec *s)
+rule_put(struct nl_batch *b, struct canon *c, const char *table,
+    uint8_t family, const struct spec *s)
 {
-	struct nftnl_rule	*r = rule_new(family, s);
+	struct nftnl_rule	*r = rule_new(table, family, s);
 	struct nlmsghdr		*h;
 
 	if (b != NULL) {
@@ -449,6 +458,17 @@ rs_rules(struct nl_batch *b, struct canon *c, enum ruleset which)
 		for (i = 0; i < specs[which].n; i++) {
 			s = &specs[which].spec[i];
 			if (s->family == BOTH || s->family == rs_families[f])
-				rule_put(b, c, rs_families[f], s);
+				rule_put(b, c, RS_TABLE, rs_families[f],
+				    s);
 		}
+}
+
+void
+rs_guard_rules(struct nl_batch *b)
+{
+	size_t	f, i;
+
+	for (f = 0; f < RS_FAMILIES; f++)
+		for (i = 0; i < sizeof(guard) / sizeof(guard[0]); i++)
+			rule_put(b, NULL, RS_GUARD, rs_families[f], &guard[i]);
 }

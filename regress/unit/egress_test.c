@@ -5,7 +5,9 @@
  *
  * slirp4netns is not part of it: the box reaches the rest by routes.
  */
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,7 +20,9 @@
 #include <libnftnl/table.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
+#include <net/if.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -526,6 +530,117 @@ START_TEST(name_rate)
 }
 END_TEST
 
+/* ---- between two rulesets -------------------------------------------- */
+
+#define UNHEARD	(LAB_PORT + 9)		/* nobody else uses it */
+#define ROUNDS	150
+
+static volatile unsigned int	*arrived;	/* shared with the children */
+
+static int
+count_arrivals(void *arg)
+{
+	struct sockaddr_in	a = { .sin_family = AF_INET,
+				    .sin_port = htons(UNHEARD) };
+	int			fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	char			b;
+
+	(void)arg;
+	if (fd == -1 || bind(fd, (struct sockaddr *)&a, sizeof(a)) == -1)
+		return 1;
+	for (;;)
+		if (recv(fd, &b, 1, 0) == 1)
+			(*arrived)++;
+}
+
+/* As fast as it goes, to what no ruleset lets it reach. */
+static int
+send_denied(void *arg)
+{
+	static const char *const	to[] = { "10.1.2.3",
+					    "169.254.169.254" };
+	struct sockaddr_in		a = { .sin_family = AF_INET,
+					    .sin_port = htons(UNHEARD) };
+	int				fd = socket(AF_INET, SOCK_DGRAM |
+					    SOCK_CLOEXEC, 0);
+	unsigned int			i;
+
+	(void)arg;
+	for (i = 0; fd != -1; i++) {
+		if (inet_pton(AF_INET, to[i % 2], &a.sin_addr) != 1)
+			return 1;
+		(void)sendto(fd, "?", 1, MSG_DONTWAIT, (struct sockaddr *)&a,
+		    sizeof(a));
+	}
+	return 1;
+}
+
+static void
+stop_child(pid_t pid)
+{
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+/* Chains that go and come at once let some through that neither takes. */
+START_TEST(nothing_between)
+{
+	pid_t	there, here;
+	int	i;
+
+	arrived = mmap(NULL, sizeof(*arrived), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne((void *)(uintptr_t)arrived, MAP_FAILED);
+	there = lab_start(&lab, LAB_INET, count_arrivals, NULL);
+	here = lab_start(&lab, LAB_BOX, send_denied, NULL);
+	for (i = 0; i < 500 && *arrived == 0; i++)	/* the control */
+		(void)poll(NULL, 0, 10);
+	ck_assert_uint_gt(*arrived, 0);
+	egress_on();
+	(void)poll(NULL, 0, 100);		/* what was on its way */
+	*arrived = 0;
+	for (i = 0; i < ROUNDS; i++) {
+		ck_assert_int_eq(ruleset_renew(lab.nft, RULESET_NONE), 0);
+		ck_assert_int_eq(ruleset_renew(lab.nft, RULESET_EGRESS), 0);
+	}
+	ck_assert_int_eq(is_whole(), 1);
+	(void)poll(NULL, 0, 100);
+	stop_child(here);
+	stop_child(there);
+	ck_assert_msg(*arrived == 0, "%u arrived", *arrived);
+	(void)munmap((void *)(uintptr_t)arrived, sizeof(*arrived));
+}
+END_TEST
+
+/* 127.0.0.1 by a way out, as a socket that is bound to it would have it. */
+static int
+by_the_tap(void *arg)
+{
+	struct sockaddr_in	a = { .sin_family = AF_INET,
+				    .sin_port = htons(UNHEARD),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	char			dev[IF_NAMESIZE];
+	int			fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)arg;
+	if (fd == -1 || if_indextoname(2, dev) == NULL ||
+	    setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, dev,
+	    (socklen_t)strlen(dev) + 1) == -1)
+		return 250;
+	return sendto(fd, "?", 1, 0, (struct sockaddr *)&a, sizeof(a)) == 1 ?
+	    0 : errno;
+}
+
+START_TEST(loopback_by_the_tap)
+{
+	ck_assert_int_eq(lab_in(&lab, LAB_BOX, by_the_tap, NULL), 0);
+	egress_on();
+	ck_assert_int_eq(lab_in(&lab, LAB_BOX, by_the_tap, NULL), EPERM);
+	ck_assert_int_eq(ruleset_renew(lab.nft, RULESET_NONE), 0);
+	ck_assert_int_eq(lab_in(&lab, LAB_BOX, by_the_tap, NULL), EPERM);
+}
+END_TEST
+
 /* ---- what the kernel lists ------------------------------------------- */
 
 START_TEST(listed)
@@ -612,6 +727,8 @@ main(void)
 	tcase_add_test(t, name_service);
 	tcase_add_test(t, from_outside);
 	tcase_add_test(t, connection_rate);
+	tcase_add_test(t, nothing_between);
+	tcase_add_test(t, loopback_by_the_tap);
 	tcase_add_loop_test(t, name_rate, 0, 2);
 	tcase_add_test(t, listed);
 	tcase_add_test(t, to_and_fro);

@@ -38,7 +38,7 @@
 #define HASH_SEALED \
     "bd17a2ccb029cd7ae8c0e8b43c679f8e8056156c46796a3873b4ec431a7c2a46"
 #define HASH_NONE \
-    "8024e63a36a717f57975381cc4edeb9831890b2d0e782997488a03436eb6e50b"
+    "15773251759d1127ff1fed9c87ff50ca2267936ac97f8f39b53cfefa0085cb2c"
 /* No address is in it, neither of the host nor of the configuration. */
 #define HASH_EGRESS \
     "89e2c7148832c6bf2ecccf2aadf7317b940c6309ba89229fead77a0c3ffa334d"
