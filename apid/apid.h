@@ -221,7 +221,9 @@ struct box {
 	unsigned int		 strikes;	/* times that it was, lately */
 	uint64_t		 struck;	/* mono ms: the last of them */
 	int			 found;		/* reconcile.c */
-	int			 changing;	/* the network: network.c */
+	/* its network: network.c */
+	enum { CHANGE_NOT, CHANGE_ASKED, CHANGE_AMENDS } changing;
+	int			 led_out;	/* it was egress in this run */
 	struct denials		*denials;	/* owned; NULL: none yet */
 	int			 counted;	/* these are known: */
 	uint64_t		 denied[DENIED_RULES];
@@ -599,7 +601,10 @@ void	 remove_stray(const char *id);
 
 void	 reconcile_start(void);
 void	 health_start(void);
-/* Looks at a box now; fn when it has, or at once when one look is out. */
+/*
+ * Looks at a box now; fn (or NULL) when it has, or at once when one look is
+ * out.
+ */
 void	 health_look(struct box *, void (*fn)(struct box *, void *),
 	    void *arg);
 

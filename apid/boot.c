@@ -377,11 +377,15 @@ static void
 boot_ready(struct boot *o)
 {
 	struct box	*b = o->box;
+	const int	 amiss = o->host.network != b->network &&
+			    b->changing != CHANGE_ASKED;
 
 	o->step = B_OVER;
 	b->retries = 0;
 	(void)str_copy(b->ruleset, o->host.ruleset, sizeof(b->ruleset));
-	box_health(b, HEALTHY, "");
+	box_health(b, amiss ? SUSPECT : HEALTHY, amiss ? "network" : "");
+	if (amiss)
+		network_amend(b);
 	if (o->attach)
 		sessions_resume(b);
 	boot_over(o, "attached");

@@ -13,9 +13,9 @@
  * whole.  The totals are the kernel's own and do.
  *
  * Safe if netd is hostile: what it tells is a destination in numbers and an
- * id; an id of no box with such a network is nobody's, and is passed over,
- * since a box may have gone or changed while netd spoke.  It can make up
- * denials of boxes that are there, and no more than is bounded above.
+ * id; an id of no box that has or, in this run, had such a network is nobody's,
+ * and is passed over, since a box may have gone while netd spoke.  It can make
+ * up denials of boxes that are there, and no more than is bounded above.
  *
  * Must never: let what a box or netd says often decide how much is held,
  * recorded or done.
@@ -284,8 +284,11 @@ box_of(const char *id)
 {
 	struct box	*b = box_by_id(id);
 
-	/* also one whose processes have ended: the last word comes later */
-	if (b != NULL && b->network == NETWORK_EGRESS &&
+	/*
+	 * also one whose processes have ended, or whose network is none since:
+	 * the last word comes later
+	 */
+	if (b != NULL && (b->network == NETWORK_EGRESS || b->led_out) &&
 	    b->state != BOX_REQUESTED)
 		return b;
 	if (bucket_take_n(&strays, 60, 1, 60))

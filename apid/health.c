@@ -103,7 +103,8 @@ poll_netd(void *arg, const struct msg *m)
 		denials_counted(p->box, n);
 	if (m->row->type == MSG_ERROR || n->state != NET_IS_OPEN)
 		p->net = "network";
-	else if (n->network != p->box->network && !p->box->changing) {
+	else if (n->network != p->box->network &&
+	    p->box->changing != CHANGE_ASKED) {
 		p->net = "network";
 		network_amend(p->box);
 	}
@@ -185,7 +186,7 @@ health_look(struct box *b, void (*fn)(struct box *, void *), void *arg)
 {
 	if (poll_due(b))
 		poll_box(b, fn, arg);
-	else
+	else if (fn != NULL)
 		fn(b, arg);
 }
 

@@ -5,8 +5,9 @@
  * so that nothing ever leads out without a word of who wanted it.  What netd
  * cannot do is taken back there when it was a way out that was to be opened.
  * One that was to be closed stays closed: netd has cut it then, or netd, or
- * the whole set, was ended in the middle, and health.c sees that the network
- * is of another kind than the row says, and asks once more.
+ * the whole set, was ended in the middle.  That the network is of another kind
+ * than the row says is seen by boot.c when the box is attached, and by
+ * health.c later, and is asked for once more; until then the box is SUSPECT.
  *
  * One change of a box at a time is under way.
  */
@@ -19,7 +20,7 @@
 
 struct change {
 	struct box	*box;		/* referenced */
-	struct http_req	*req;		/* NULL: health.c saw that it is due */
+	struct http_req	*req;		/* NULL: it is amended */
 	unsigned int	 from, to;
 	enum wb_code	 code;		/* why it goes back */
 	char		 detail[256];
@@ -59,14 +60,14 @@ change_new(struct box *b, struct http_req *r, unsigned int to)
 	c->req = r;
 	c->from = b->network;
 	c->to = to;
-	b->changing = 1;
+	b->changing = r != NULL ? CHANGE_ASKED : CHANGE_AMENDS;
 	return c;
 }
 
 static void
 change_over(struct change *c)
 {
-	c->box->changing = 0;
+	c->box->changing = CHANGE_NOT;
 	box_unref(c->box);
 	free(c);
 }
@@ -75,6 +76,7 @@ change_over(struct change *c)
 static void
 change_set(struct box *b, unsigned int network)
 {
+	b->led_out |= b->network == NETWORK_EGRESS;
 	b->network = network;
 	b->changed_ms = now_ms();
 	b->counted = 0;			/* by the other kind */
@@ -137,6 +139,14 @@ change_failed(struct change *c, const struct msg_error *e)
 }
 
 static void
+amended(struct box *b)
+{
+	log_info("box %s: its network is %s again", b->id,
+	    network_name(b->network));
+	health_look(b, NULL, NULL);
+}
+
+static void
 change_told(void *arg, const struct msg *m)
 {
 	struct change	*c = arg;
@@ -150,8 +160,7 @@ change_told(void *arg, const struct msg *m)
 	if (c->req != NULL)
 		http_reply_json(c->req, 200, box_json(c->box));
 	else
-		log_info("box %s: its network is %s again", c->box->id,
-		    network_name(c->to));
+		amended(c->box);
 	change_over(c);
 }
 
@@ -171,6 +180,7 @@ network_amend(struct box *b)
 		return;
 	log_warnx("box %s: its network is not %s", b->id,
 	    network_name(b->network));
+	b->led_out = 1;			/* one of the two does */
 	change_ask(change_new(b, NULL, b->network));
 }
 

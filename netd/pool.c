@@ -369,6 +369,7 @@ adopted(struct net *n, const struct wait *w)
 		net_leave(n);
 		return;
 	}
+	o.network = n->kind == RULESET_EGRESS ? NETWORK_EGRESS : NETWORK_NONE;
 	(void)str_copy(o.ruleset, ruleset_hash(w->open ? n->kind :
 	    RULESET_SEALED), sizeof(o.ruleset));
 	netd_sent(w->chan, chan_send(w->chan, MSG_NET_OPENED, w->rid, &o,

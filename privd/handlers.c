@@ -264,6 +264,7 @@ handle_facts(struct entry *e, struct maker_ans *a)
 	}
 	f->mounts.data = (const uint8_t *)a->u.facts.mounts;
 	memcpy(f->ruleset, e->ruleset, sizeof(f->ruleset));
+	f->network = e->network;
 	to_apid(MSG_BOX_FACTS_ARE, rid, f, -1);
 }
 

@@ -322,11 +322,13 @@ life_on_net(struct msg *m)
 	case MSG_NET_OPEN:
 		memcpy(e->ruleset, m->body.net_opened.ruleset,
 		    sizeof(e->ruleset));
+		e->network = m->body.net_opened.network;
 		open_step(e);
 		break;
 	case MSG_NET_ADOPT:
 		memcpy(e->ruleset, m->body.net_opened.ruleset,
 		    sizeof(e->ruleset));
+		e->network = m->body.net_opened.network;
 		e->k = (uint32_t)m->body.net_opened.k;
 		e->net = NET_THERE;
 		set_adopted();

@@ -145,6 +145,7 @@ struct entry {
 	uint64_t	 net_due;	/* netd must have answered */
 	uint64_t	 due;		/* the phase's own; 0: none */
 	char		 ruleset[65];
+	uint64_t	 network;	/* as opened or adopted; wb_network */
 	int		 netns;		/* owned */
 	ino_t		 net_ino;	/* its, while it is there */
 	int		 netns_fd;	/* owned, where the child waits for it */

@@ -61,9 +61,10 @@ static void
 setup(void)
 {
 	static const char *const	egress[] = { "good-e", "nochange-e",
-					    "drifts-e", "good-s" };
+					    "drifts-e", "last-word-e",
+					    "good-s" };
 	static const char *const	none[] = { "good-n", "nochange-n",
-					    "short-network-n" };
+					    "short-network-n", "stayed-n" };
 	size_t				i;
 
 	world_make(&w);
@@ -175,6 +176,52 @@ START_TEST(drifted)
 }
 END_TEST
 
+/*
+ * The row says none, and the box was attached as egress: it is asked for at
+ * once, before any look at it, and the box is not told as whole until it is
+ * none.
+ */
+START_TEST(stayed)
+{
+	struct world_box	*b = world_box(&w, "stayed-n");
+	auto_free char		*body = NULL;
+	unsigned int		 i;
+
+	await("stayed-n", "\"healthReason\":\"network\"");
+	for (i = 0; i < TRIES && (b->change_rid == 0 || b->looks == 0); i++)
+		(void)usleep(PACE_US);
+	ck_assert_uint_ne(b->change_rid, 0);
+	ck_assert_uint_eq(b->early, 0);
+	ck_assert_uint_ne(b->looks, 0);
+	(void)usleep(PACE_US * 20);	/* until that look is told */
+	ck_assert_int_eq(on("GET", "stayed-n", "", NULL, &body), 200);
+	ck_has(body, "\"health\":\"SUSPECT\",\"healthReason\":\"network\"");
+	w.s->let_go = 1;
+	await("stayed-n", "\"health\":\"HEALTHY\"");
+	ck_assert_uint_eq(b->amended, 1);
+	ck_assert_uint_eq(b->network, NETWORK_NONE);
+	ck_assert_uint_eq(b->networks, 0);
+}
+END_TEST
+
+/* What was denied last is told while the row says none already. */
+START_TEST(last_word)
+{
+	auto_free char	*body = NULL;
+
+	ck_assert_int_eq(to("last-word-e", "none", NULL), 200);
+	ck_assert_int_eq(on("GET", "last-word-e", "/denials", NULL, &body),
+	    200);
+	ck_has(body, "\"totals\":null");
+	ck_has(body, "\"address\":\"169.254.169.254\"");
+	ck_has(body, "\"count\":3");
+	ck_assert_uint_eq(w.s->denied_records, 1);
+	ck_assert_uint_eq(w.s->denied_count, 3);
+	ck_assert_str_eq(w.s->denied_last.sandbox,
+	    world_box(&w, "last-word-e")->id);
+}
+END_TEST
+
 /* A counter may have more than JSON's numbers here. */
 START_TEST(counted)
 {
@@ -201,6 +248,8 @@ main(void)
 	tcase_add_test(t, not_closed);
 	tcase_add_test(t, not_recorded);
 	tcase_add_test(t, drifted);
+	tcase_add_test(t, stayed);
+	tcase_add_test(t, last_word);
 	tcase_add_test(t, counted);
 	suite_add_tcase(s, t);
 	sr = srunner_create(s);

@@ -113,6 +113,14 @@ privd_attach(const struct msg *m, struct world_box *b)
 	(void)chan_send(&w.privd, MSG_BOX_ATTACHED, m->rid, &a, sv[0]);
 }
 
+/* What netd told when the box was opened or adopted. */
+static uint64_t
+privd_network(const struct world_box *b)
+{
+	return act_of(b->name) == ACT_STAYED ? NETWORK_EGRESS :
+	    w.row[idx(b)].network;
+}
+
 static void
 privd_facts(const struct msg *m, struct world_box *b)
 {
@@ -121,6 +129,7 @@ privd_facts(const struct msg *m, struct world_box *b)
 
 	FACTS(&f);
 	f.memory_bytes = w.row[idx(b)].memory_bytes;
+	f.network = privd_network(b);
 	if (act_of(b->name) == ACT_HOST)
 		(void)str_copy(f.verdict, "cap_bnd", sizeof(f.verdict));
 	b->asked_facts++;
@@ -542,22 +551,51 @@ stored_msg(const struct msg *m)
 
 /* ---- netd ---------------------------------------------------------------------------- */
 
+static void
+netd_changed(struct world_box *b, uint32_t rid)
+{
+	struct msg_net_changed	c = { .ruleset = "absent" };
+	enum act		act = act_of(b->name);
+
+	b->amended += act == ACT_DRIFTS || act == ACT_STAYED;
+	(void)chan_send(&w.netd, MSG_NET_CHANGED, rid, &c, -1);
+}
+
+/* Of what it was until now. */
+static void
+netd_last_word(const struct world_box *b)
+{
+	static const uint8_t	addr[] = { 169, 254, 169, 254 };
+	struct msg_net_denied	d = { .rule = 0, .protocol = IPPROTO_TCP,
+	    .port = 80, .count = 3, .since_ms = now_ms(),
+	    .address = { addr, sizeof(addr) } };
+
+	(void)str_copy(d.id, b->id, sizeof(d.id));
+	(void)chan_send(&w.netd, MSG_NET_DENIED, 0, &d, -1);
+}
+
 /* What is asked stands in the row before, but for what drifted. */
 static void
 netd_change(const struct msg *m, struct world_box *b)
 {
 	const struct msg_net_change	*q = &m->body.net_change;
-	struct msg_net_changed		 c = { .ruleset = "absent" };
+	enum act			 act = act_of(b->name);
 
 	if (w.row[idx(b)].network != q->network)
 		fault("netd", "a network of which there is no record");
-	if (act_of(b->name) == ACT_NOCHANGE) {
+	if (act == ACT_NOCHANGE) {
 		(void)chan_error(&w.netd, m->rid, CODE_INTERNAL, "cannot");
 		return;
 	}
-	b->amended += act_of(b->name) == ACT_DRIFTS;
 	b->network = (unsigned int)q->network;
-	(void)chan_send(&w.netd, MSG_NET_CHANGED, m->rid, &c, -1);
+	if (act == ACT_STAYED) {
+		b->early = b->looks;
+		b->change_rid = m->rid;
+		return;
+	}
+	if (act == ACT_LAST_WORD && q->network == NETWORK_NONE)
+		netd_last_word(b);
+	netd_changed(b, m->rid);
 }
 
 /* As the row has it, until it was changed or drifts. */
@@ -568,7 +606,21 @@ netd_network(const struct world_box *b)
 		return NETWORK_NONE;
 	if (act_of(b->name) == ACT_DRIFTS && b->amended == 0)
 		return NETWORK_NONE;
+	if (act_of(b->name) == ACT_STAYED && b->amended == 0)
+		return NETWORK_EGRESS;
 	return w.row[idx(b)].network;
+}
+
+static void
+netd_let_go(void)
+{
+	struct world_box	*b;
+
+	for (b = w.s->box; w.s->let_go && b < w.s->box + w.s->nbox; b++)
+		if (b->change_rid != 0) {
+			netd_changed(b, b->change_rid);
+			b->change_rid = 0;
+		}
 }
 
 static void
@@ -591,6 +643,8 @@ netd_msg(const struct msg *m)
 			netd_change(m, b);
 		return;
 	}
+	if (b != NULL)
+		b->looks++;
 	(void)chan_send(&w.netd, MSG_NET_STATUS_IS, m->rid, &n, -1);
 }
 
@@ -688,6 +742,7 @@ world_loop(void)
 		pump(&w.netd, netd_msg, "netd");
 		if (w.netd.fd != -1)
 			netd_tell();
+		netd_let_go();
 		for (r = w.rn; r < w.rn + WORLD_BOXES * 4; r++)
 			if (r->used)
 				pump_rn(r);

@@ -56,6 +56,10 @@
 	A(SHUT, "shut")			/* netd says it has no way out */ \
 	A(NOCHANGE, "nochange")		/* netd cannot change its network */ \
 	A(DRIFTS, "drifts")		/* netd has it as another kind, once */ \
+	A(STAYED, "stayed")		/* it is egress, whatever the row says, \
+					 * until an amendment is let go */ \
+	A(LAST_WORD, "last-word")	/* netd tells of a denial while it \
+					 * becomes none */ \
 	A(SHORT_NETWORK, "short-network") /* stored: disk full at it */ \
 	A(FADES, "fades")		/* output goes while it is read */ \
 	A(BIG, "big")			/* 3 MiB of output */ \
@@ -85,6 +89,8 @@ struct world_box {
 	char	 reason[128];
 	unsigned networks, amended;	/* rows; NET_CHANGE without one */
 	unsigned network;		/* netd's */
+	uint32_t change_rid;		/* NET_CHANGE that is not answered */
+	unsigned looks, early;		/* NET_STATUS; before NET_CHANGE */
 	char	 network_why[128];	/* of the last row */
 	unsigned log_lines;		/* that came to launch.log */
 	unsigned started, finished;	/* session rows */
@@ -103,6 +109,7 @@ struct world_shared {
 	unsigned	 faults;	/* that the world saw in apid's words */
 	char		 fault[200];
 	volatile int	 end_box;	/* index + 1: BOX_ENDED for it */
+	volatile int	 let_go;	/* ACT_STAYED becomes what is asked */
 
 	/* what netd shall tell: the address counts up with each */
 	struct msg_net_denied denied;

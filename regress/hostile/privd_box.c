@@ -34,6 +34,8 @@ START_TEST(life)
 	    MSG_BOX_FACTS_ARE);
 	ck_assert_str_eq(m.body.box_facts_are.verdict, "");
 	ck_assert_str_eq(m.body.box_facts_are.ruleset, "opened");
+	/* netd's word, not what was asked for */
+	ck_assert_uint_eq(m.body.box_facts_are.network, NETWORK_EGRESS);
 	ck_assert_uint_eq(m.body.box_facts_are.memory_bytes, 2147483648);
 	ck_assert_uint_eq(m.body.box_facts_are.pids, 4096);
 	ck_assert_uint_eq(m.body.box_facts_are.seccomp_filters, 2);

@@ -81,6 +81,7 @@ START_TEST(killed_with_boxes)
 	ck_assert_int_eq(rig_ask(&r, MSG_BOX_FACTS, &f, &m),
 	    MSG_BOX_FACTS_ARE);
 	ck_assert_str_eq(m.body.box_facts_are.verdict, "");
+	ck_assert_uint_eq(m.body.box_facts_are.network, NETWORK_ALLOWLIST);
 	ck_assert_int_eq(rig_ask(&r, MSG_BOX_ATTACH, &a, &m),
 	    MSG_BOX_ATTACHED);
 	fd = m.fd;

@@ -521,7 +521,8 @@ rig_go(struct rig *r)
 {
 	struct msg_daemon_ready		 ready = { .version = "fake" };
 	struct msg_event_appended	 done = { .seq = 1 };
-	struct msg_net_opened		 opened = { .ruleset = "fake" };
+	struct msg_net_opened		 opened = { .ruleset = "fake",
+	    .network = NETWORK_ALLOWLIST };	/* as no box is made */
 	struct msg			 m;
 	unsigned int			 n;
 	int				 i;
@@ -633,7 +634,8 @@ rig_box(struct rig *r, const char *id, unsigned int k)
 {
 	struct msg_box_attach	 a = { 0 };
 	struct msg_box_nonce	 n = { 0 };
-	struct msg_net_opened	 o = { .k = k, .ruleset = "opened" };
+	struct msg_net_opened	 o = { .k = k, .ruleset = "opened",
+	    .network = NETWORK_EGRESS };
 	struct msg		 m;
 	int			 fd;
 
