@@ -82,6 +82,26 @@ change_set(struct box *b, unsigned int network)
 	b->counted = 0;			/* by the other kind */
 }
 
+/* READY no more, or not for long. */
+static int
+is_leaving(const struct box *b)
+{
+	return b->state != BOX_READY || b->condemned ||
+	    b->removing != REMOVE_NOT;
+}
+
+/* Why it was, or, of a box that is leaving meanwhile, that. */
+static void
+change_fail(struct change *c)
+{
+	const char	*why = c->detail;
+
+	if (is_leaving(c->box))
+		c->code = box_refuses(c->box, &why);
+	api_fail(c->req, c->code, why);
+	change_over(c);
+}
+
 /* ---- on the record -------------------------------------------------- */
 
 static void
@@ -111,8 +131,7 @@ change_back(void *arg, const struct msg *m)
 		    c->box->id, network_name(c->from), m->body.error.detail);
 	else
 		change_set(c->box, c->from);
-	api_fail(c->req, c->code, c->detail);
-	change_over(c);
+	change_fail(c);
 }
 
 /* ---- in netd -------------------------------------------------------- */
@@ -134,8 +153,7 @@ change_failed(struct change *c, const struct msg_error *e)
 		return;
 	}
 	box_health(c->box, SUSPECT, "network");
-	api_fail(c->req, c->code, c->detail);
-	change_over(c);
+	change_fail(c);
 }
 
 static void
@@ -209,8 +227,7 @@ may_change(struct http_req *r, const struct box *b)
 			    "again.";
 	enum wb_code	 code = b->changing ? CODE_BUSY : CODE_NONE;
 
-	if (b->state != BOX_READY || b->condemned || b->boot != NULL ||
-	    b->removing != REMOVE_NOT) {
+	if (is_leaving(b) || b->boot != NULL) {
 		why = "The sandbox is not READY.";
 		if ((code = box_refuses(b, &why)) == CODE_NONE)
 			code = CODE_NOT_READY;

@@ -43,20 +43,23 @@
 #include "netd.h"
 #include "xmalloc.h"
 
-/* Takes the change from its net, which may have gone since: k. */
+/* Takes the change from its net, which may have gone since.  what: of why. */
 static void
-answer(struct change *c, unsigned int k, unsigned int code, const char *why)
+answer(struct change *c, unsigned int code, const char *what, const char *why)
 {
 	struct msg_net_changed	m = { .wire_end = 0 };
 
 	(void)str_copy(m.ruleset, ruleset_hash(c->to), sizeof(m.ruleset));
 	netd_sent(c->chan, why == NULL ?
 	    chan_send(c->chan, MSG_NET_CHANGED, c->rid, &m, -1) :
-	    chan_error(c->chan, c->rid, code, "network %u: %s", k, why));
+	    chan_error(c->chan, c->rid, code, "%s%s", what, why));
 	c->net = NULL;
 	if (c->at != CHANGE_HELD)
 		free(c);
 }
+
+/* What is told of a step: nobody else knows the number of its net. */
+#define NETWORK	"its network: "
 
 static const char *
 fail(const struct net *n, const char *step)
@@ -92,13 +95,13 @@ to_none(struct net *n, int diag)
 
 	c->end_rid = uplink_end(n);
 	if (step != NULL) {
-		answer(c, n->k, CODE_INTERNAL, step);
+		answer(c, CODE_INTERNAL, NETWORK, step);
 		return;
 	}
 	diag_end(diag);
 	log_info("network %u: is none now", n->k);
 	if (c->end_rid == 0) {
-		answer(c, n->k, 0, NULL);
+		answer(c, 0, "", NULL);
 		return;
 	}
 	c->at = CHANGE_ENDS;
@@ -108,7 +111,7 @@ to_none(struct net *n, int diag)
 void
 change_ended(struct net *n)
 {
-	answer(steal_ptr(&n->change), n->k, 0, NULL);
+	answer(steal_ptr(&n->change), 0, "", NULL);
 }
 
 /* ---- to egress ---------------------------------------------------------- */
@@ -125,7 +128,7 @@ undo(struct net *n)
 	fd_close(&n->route);
 }
 
-/* NULL: uplinkd was asked; or the step that failed. */
+/* NULL: only the uplink is to come; or the step that failed. */
 static const char *
 leave_none(struct net *n, struct netns_made *m)
 {
@@ -134,8 +137,27 @@ leave_none(struct net *n, struct netns_made *m)
 		return fail(n, "take routes away");
 	if ((n->denials = denials_new(n, steal_fd(&m->sock[NS_LOG]))) == NULL)
 		return fail(n, "bind the log");
-	uplink_start(n, 0);
-	return n->uplink == UPLINK_ASKED ? NULL : "way out";
+	return NULL;
+}
+
+/* It becomes egress, or, why, is what it was. */
+static void
+over(struct net *n, const char *what, const char *why)
+{
+	struct change	*c = steal_ptr(&n->change);
+
+	if (why == NULL) {
+		what = NETWORK;
+		why = net_become(n, RULESET_EGRESS);
+	}
+	if (why != NULL) {
+		undo(n);
+	} else {
+		log_info("network %u: is egress now", n->k);
+		memset(&n->tap, 0, sizeof(n->tap));
+		memset(n->passed, 0, sizeof(n->passed));
+	}
+	answer(c, CODE_INTERNAL, what, why);
 }
 
 static void
@@ -144,8 +166,13 @@ to_egress(struct net *n, struct netns_made *m)
 	const char	*step = leave_none(n, m);
 
 	n->change->at = CHANGE_STARTS;
-	if (step != NULL)
-		change_uplinked(n, step);
+	if (step != NULL) {
+		over(n, NETWORK, step);
+		return;
+	}
+	uplink_start(n, 0);
+	if (n->uplink != UPLINK_ASKED)
+		change_uplinked(n, pool_no_way_out(UPLINK_UNASKED));
 }
 
 int
@@ -157,18 +184,7 @@ change_starts(const struct net *n)
 void
 change_uplinked(struct net *n, const char *why)
 {
-	struct change	*c = steal_ptr(&n->change);
-
-	if (why == NULL)
-		why = net_become(n, RULESET_EGRESS);
-	if (why != NULL) {
-		undo(n);
-	} else {
-		log_info("network %u: is egress now", n->k);
-		memset(&n->tap, 0, sizeof(n->tap));
-		memset(n->passed, 0, sizeof(n->passed));
-	}
-	answer(c, n->k, CODE_INTERNAL, why);
+	over(n, "", why);
 }
 
 /* ---- both --------------------------------------------------------------- */
@@ -200,7 +216,7 @@ change_made(struct change *c, struct netns_made *m)
 		log_warnx("change network %u: %s: %s", n->k, m->step,
 		    strerror(m->error));
 		n->change = NULL;
-		answer(c, n->k, CODE_INTERNAL, m->step);
+		answer(c, CODE_INTERNAL, NETWORK, m->step);
 	} else if (m->k != n->k)
 		fatalx("the maker answers for another network");
 	else if (c->to == RULESET_NONE)
@@ -218,6 +234,6 @@ change_lost(struct net *n)
 		return;
 	if (c->at == CHANGE_STARTS)
 		undo(n);
-	answer(c, n->k, CODE_BAD_TRANSITION,
+	answer(c, CODE_BAD_TRANSITION, NETWORK,
 	    "it was cut or freed while it was changed");
 }

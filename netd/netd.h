@@ -554,7 +554,7 @@ void		 change_start(struct net *, enum ruleset to, struct chan *,
 void		 change_made(struct change *, struct netns_made *);
 /* Whether the uplink that a net waits for is one for its change. */
 int		 change_starts(const struct net *);
-/* It is up (why NULL), or is not. */
+/* It is up (why NULL), or is not: why is what who asked is told. */
 void		 change_uplinked(struct net *, const char *why);
 /* Its uplink, in CHANGE_ENDS, has ended. */
 void		 change_ended(struct net *);
@@ -645,6 +645,9 @@ void		 pool_note(int netns);
 void		 pool_change(struct change *);
 /* Its uplink is up (why NULL), or is not, or not yet; may drop it. */
 void		 pool_uplinked(struct net *, const char *why);
+/* What who asked for it is told, until the next call. */
+const char	*pool_no_way_out(const char *why);
+#define UPLINK_UNASKED	"uplinkd cannot be asked for it"
 /* It goes: who adopts it is told. */
 void		 pool_lost(struct net *);
 /* Requests that are not answered yet. */

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -309,11 +310,21 @@ net_give(struct net *n, struct chan *c, uint32_t rid, const char *id)
 	netd_sent(c, chan_send(c, MSG_NET_MADE, rid, &m, fd));
 }
 
+const char *
+pool_no_way_out(const char *why)
+{
+	static char	buf[256];
+
+	(void)snprintf(buf, sizeof(buf), "its way out: %s; `workbox doctor' "
+	    "tells what the network egress needs", why);
+	return buf;
+}
+
 /* ---- the maker's answers --------------------------------------------- */
 
-/* A net is whole; or, step, it is not. */
+/* A net is whole; or, step, it is not.  what: of the step. */
 static void
-made(struct net *n, const char *step)
+made(struct net *n, const char *what, const char *step)
 {
 	struct wait	*w = next_waiting(n->kind);
 
@@ -328,8 +339,7 @@ made(struct net *n, const char *step)
 		pool.hold_ms = mono_ms() + RETRY_MS;
 		if (w != NULL)
 			netd_sent(w->chan, chan_error(w->chan, w->rid,
-			    CODE_CREATE_FAILED, "network namespace: %s",
-			    step));
+			    CODE_CREATE_FAILED, "%s%s", what, step));
 	}
 	if (w != NULL)
 		wait_free(w);
@@ -350,11 +360,11 @@ made_new(struct netns_made *m)
 		    strerror(m->error));
 	if (m->error == 0 && step == NULL && n->kind == RULESET_EGRESS) {
 		uplink_start(n, 0);
-		if (n->uplink == UPLINK_ASKED)
-			return;
-		step = "way out";
+		if (n->uplink != UPLINK_ASKED)
+			made(n, "", pool_no_way_out(UPLINK_UNASKED));
+		return;
 	}
-	made(n, step);
+	made(n, "network namespace: ", step);
 }
 
 /* Frees a net that was cut since: its box has none then. */
@@ -452,9 +462,9 @@ pool_uplinked(struct net *n, const char *why)
 		adopted(n, w);
 		wait_free(w);
 	} else if (change_starts(n))
-		change_uplinked(n, why);
+		change_uplinked(n, why == NULL ? NULL : pool_no_way_out(why));
 	else if (n->state == MAKING)
-		made(n, why);
+		made(n, "", why == NULL ? NULL : pool_no_way_out(why));
 	else if (why == NULL)
 		log_info("network %u: has a way out again", n->k);
 	pump();

@@ -148,10 +148,10 @@ may_change(struct chan *c, const struct msg *m, const struct net *n)
 		    "the box has no network"));
 	else if (n->state != OPEN)
 		netd_sent(c, chan_error(c, m->rid, CODE_BAD_TRANSITION,
-		    "network %u is not open", n->k));
+		    "its network is not open"));
 	else if (n->change != NULL || n->adopter != NULL)
 		netd_sent(c, chan_error(c, m->rid, CODE_BUSY,
-		    "network %u is being %s", n->k, n->change != NULL ?
+		    "its network is being %s", n->change != NULL ?
 		    "changed" : "adopted"));
 	else
 		return 1;
@@ -175,7 +175,7 @@ netd_on_net_change(struct chan *c, const struct msg *m)
 	}
 	if ((step = net_verify(n, to)) != NULL) {
 		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
-		    "network %u: %s", n->k, step));
+		    "its network: %s", step));
 		return;
 	}
 	(void)str_copy(d.ruleset, ruleset_hash(to), sizeof(d.ruleset));

@@ -2,6 +2,8 @@
  * apid_network.c: the network of a live box changed, as apid records it and
  * has netd do it; and what becomes of what cannot be done.
  */
+#include <sys/wait.h>
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +66,8 @@ setup(void)
 					    "drifts-e", "last-word-e",
 					    "good-s" };
 	static const char *const	none[] = { "good-n", "nochange-n",
-					    "short-network-n", "stayed-n" };
+					    "short-network-n", "stayed-n",
+					    "goes-n" };
 	size_t				i;
 
 	world_make(&w);
@@ -176,6 +179,27 @@ START_TEST(drifted)
 }
 END_TEST
 
+/* Who asks is told what became of the box, not of the network. */
+START_TEST(removed_meanwhile)
+{
+	struct world_box	*b = world_box(&w, "goes-n");
+	auto_free char		*body = NULL;
+	pid_t			 pid = fork();
+	int			 i, st;
+
+	if (pid == 0)
+		_exit(to("goes-n", "egress", &body) != 409 ? 1 :
+		    strstr(body, "\"not-ready\"") == NULL ? 2 :
+		    strstr(body, "The sandbox is being removed.") == NULL);
+	ck_assert_int_gt(pid, 0);
+	for (i = 0; i < TRIES && b->change_rid == 0; i++)
+		(void)usleep(PACE_US);
+	ck_assert_int_eq(on("DELETE", "goes-n", "", NULL, NULL), 200);
+	ck_assert_int_eq(waitpid(pid, &st, 0), pid);
+	ck_assert_int_eq(st, 0);
+}
+END_TEST
+
 /*
  * The row says none, and the box was attached as egress: it is asked for at
  * once, before any look at it, and the box is not told as whole until it is
@@ -248,6 +272,7 @@ main(void)
 	tcase_add_test(t, not_closed);
 	tcase_add_test(t, not_recorded);
 	tcase_add_test(t, drifted);
+	tcase_add_test(t, removed_meanwhile);
 	tcase_add_test(t, stayed);
 	tcase_add_test(t, last_word);
 	tcase_add_test(t, counted);

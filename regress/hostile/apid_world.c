@@ -235,6 +235,9 @@ privd_box(const struct msg *m, struct world_box *b)
 		}
 		b->killed++;
 		rn_drop(b);
+		if (act == ACT_GOES && b->change_rid != 0)
+			(void)chan_error(&w.netd, b->change_rid,
+			    CODE_BAD_TRANSITION, "it was cut");
 		break;
 	case MSG_BOX_PURGE:
 		b->purged++;
@@ -588,7 +591,7 @@ netd_change(const struct msg *m, struct world_box *b)
 		return;
 	}
 	b->network = (unsigned int)q->network;
-	if (act == ACT_STAYED) {
+	if (act == ACT_STAYED || act == ACT_GOES) {
 		b->early = b->looks;
 		b->change_rid = m->rid;
 		return;

@@ -60,6 +60,7 @@
 					 * until an amendment is let go */ \
 	A(LAST_WORD, "last-word")	/* netd tells of a denial while it \
 					 * becomes none */ \
+	A(GOES, "goes")			/* netd: it is removed meanwhile */ \
 	A(SHORT_NETWORK, "short-network") /* stored: disk full at it */ \
 	A(FADES, "fades")		/* output goes while it is read */ \
 	A(BIG, "big")			/* 3 MiB of output */ \
