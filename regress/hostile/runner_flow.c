@@ -251,7 +251,7 @@ START_TEST(test_wide_pipes)
 
 	ck_assert_int_eq(pipes(is_wide), 0);
 	for (i = 0; i < 80; i++)
-		box_sh(&b, "until grep -q ') T' /proc/1/stat; do sleep 0.05; "
+		box_sh(&b, "until grep -q ') T' /proc/1/stat; do sleep 0.5; "
 		    "done; " FULL, 0, id[i]);
 	/* all are full before one is read */
 	ck_assert_int_eq(kill(b.pid, SIGSTOP), 0);

@@ -46,6 +46,12 @@ pool_lost(struct net *n)
 	ck_assert_ptr_eq(n->adopter, NULL);
 }
 
+const char *
+pool_no_way_out(const char *why)
+{
+	return why;
+}
+
 void
 uplink_start(struct net *n, int keep)
 {
