@@ -401,6 +401,8 @@ ask_change(const char *id, uint64_t network)
 	return rid;
 }
 
+static char	why_not[256];		/* of the last answer */
+
 /* Its answer: the type, or an error's code. */
 static unsigned int
 changed(uint32_t rid)
@@ -409,6 +411,8 @@ changed(uint32_t rid)
 	unsigned int	t = daemon_next(&w.apid, &m);
 
 	ck_assert_uint_eq(m.rid, rid);
+	(void)str_copy(why_not, t == MSG_ERROR ? m.body.error.detail : "",
+	    sizeof(why_not));
 	return t == MSG_ERROR ? (unsigned int)m.body.error.code : t;
 }
 
@@ -492,6 +496,7 @@ START_TEST(change_fails)
 	ck_assert_int_eq(chan_error(&w.uplinkd, up, CODE_INTERNAL, "no tap"),
 	    0);
 	ck_assert_uint_eq(changed(rid), CODE_INTERNAL);
+	ck_assert_str_eq(why_not, NO_TAP);
 	ck_assert_uint_eq(status(ID1).network, NETWORK_NONE);
 	ck_assert_uint_eq(status(ID1).state, 1);
 	ck_assert_uint_eq(status(ID1).whole, 1);
