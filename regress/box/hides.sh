@@ -17,6 +17,8 @@ is_frozen() { [ "$(wb inspect "$1" | field healthReason)" = disk-floor ]; }
 fine() { [ -z "$(wb inspect "$1" | field healthReason)" ] && wb exec -n "$1" -- true; }
 # the word of the log for one that is no suspect any more
 is_found() { grep -q "box $1 is frozen: " "$work/serve.log" && is_frozen "$1"; }
+# a round of trials takes longer where others are busy, too
+found() { await is_found "$1" || await is_found "$1" || await is_found "$1"; }
 
 ok "create good" wb create --name good --network none
 ok "create idle" wb create --name idle --network none
@@ -26,7 +28,7 @@ for how in children inodes slowly; do
 	ok "create evil" wb create --name evil --network none
 	a=$(free) i=$(inodes) id=$(wb inspect evil | field id)
 	wb run evil -- /hide $how /root >/dev/null
-	await is_found "$id" && pass "$how: who hides what it writes is frozen" ||
+	found "$id" && pass "$how: who hides what it writes is frozen" ||
 	    fail "$how: not frozen" "$a MiB and $i inodes, then $(free) and $(inodes)" "$(wb inspect evil)"
 	[ "$(free)" -ge 32 ] && [ "$(inodes)" -ge 1000 ] && pass "  before the disk is full" ||
 	    fail "  $(free) MiB and $(inodes) inodes are left"
