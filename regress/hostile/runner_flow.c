@@ -255,7 +255,7 @@ START_TEST(test_wide_pipes)
 		    "done; " FULL, 0, id[i]);
 	/* all are full before one is read */
 	ck_assert_int_eq(kill(b.pid, SIGSTOP), 0);
-	EVENTUALLY(pipes(is_full) == 80);
+	EVENTUALLY(pipes(is_full) >= 80);	/* and what was full before */
 	ck_assert_int_eq(kill(b.pid, SIGCONT), 0);
 	/* each is read, whether or not its pipe was made larger */
 	for (i = 0; i < 80; i++)
