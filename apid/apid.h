@@ -223,6 +223,7 @@ struct box {
 	int			 found;		/* reconcile.c */
 	/* its network: network.c */
 	enum { CHANGE_NOT, CHANGE_ASKED, CHANGE_AMENDS } changing;
+	int			 net_told;	/* by netd, later than privd */
 	int			 led_out;	/* it was egress in this run */
 	struct denials		*denials;	/* owned; NULL: none yet */
 	int			 counted;	/* these are known: */

@@ -22,7 +22,7 @@
  *		on, so are all that used the processor at all; when it still
  *		does, and nobody is left that can have done it, somebody
  *		outside of boxes writes: -> OVER.  When it has stopped: -> TRIED
- *   TRIED	One half of those that may be the one runs.  When the fall is
+ *   TRIED	The busier half of those that may be it runs.  When the fall is
  *		there again it is one of these: the others are cleared, which
  *		does not let them go on, -> HELD.  When that is one box alone,
  *		it is found: -> OVER.  When it is not there for a while, -> HELD
@@ -246,6 +246,8 @@ freeze_told(void *arg, const struct msg *m)
 		freeze_record(b);
 		if (!b->frozen && !b->on_trial)
 			b->suspect = 0;
+		if (!b->frozen)
+			b->hides = 0;
 		b->looks = 0;
 		b->writes = b->busy = 0;
 		if (m->body.box_health_is.disk_keep != 0)
@@ -457,6 +459,7 @@ freeze_all(enum width width)
 		if (is_suspicious(b, width)) {
 			b->suspect = b->state == BOX_READY;
 			b->cleared = 0;
+			b->was_busy = b->busy;
 			stop(b);
 			n++;
 		}
@@ -547,17 +550,34 @@ candidates(void)
 	return n;
 }
 
-/* Half of those that may be the one; none where that is none. */
+/* How many candidates are likelier to be the one: busier, or as much so. */
+static unsigned int
+likelier(const struct box *than)
+{
+	const struct box	*b;
+	unsigned int		 n = 0, before = 1;
+
+	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
+		if (b == than)
+			before = 0;
+		else if (in_round(b) && !b->cleared)
+			n += b->was_busy > than->was_busy ||
+			    (before && b->was_busy == than->was_busy);
+	}
+	return n;
+}
+
+/* Half of those that may be the one, the likelier first; none of none. */
 static void
 let_half(void)
 {
 	struct box	*b;
-	unsigned int	 n = candidates(), i = 0;
+	unsigned int	 n = candidates();
 
 	disk.let = 0;
 	for (b = box_next(NULL, ""); b != NULL; b = box_next(NULL, b->id)) {
 		if (!in_round(b) || b->cleared ||
-		    (i++ < (n + 1) / 2) == disk.half)
+		    (likelier(b) < (n + 1) / 2) == disk.half)
 			continue;
 		b->on_trial = 1;
 		freeze(b, 0);
@@ -850,7 +870,6 @@ thaw_one(void)
 		look_all();
 	else {
 		(void)str_copy(disk.tried, b->id, sizeof(disk.tried));
-		b->hides = 0;
 		freeze(b, 0);
 	}
 }

@@ -784,6 +784,44 @@ START_TEST(held)
 }
 END_TEST
 
+/* One whose time is over and that does not thaw at once is not forgotten. */
+START_TEST(stuck)
+{
+	int	i;
+
+	crowd(2);
+	hidden[0] = 100 * MIB;
+	for (i = 0; i < 40 && !boxes[0].hides; i++)
+		crowd_second();
+	hidden[0] = 0;
+	stubborn = 1 << 0;
+	for (i = 0; i < 100; i++)
+		crowd_second();
+	ck_assert_int_eq(boxes[0].frozen, 1);
+	stubborn = 0;
+	for (i = 0; i < 40 && boxes[0].frozen; i++)
+		crowd_second();
+	ck_assert_int_eq(boxes[0].frozen, 0);
+}
+END_TEST
+
+/* Who was busier is tried before the other, and alone when it is that. */
+START_TEST(busier)
+{
+	int	i;
+
+	crowd(2);
+	usec[0] = 10000;
+	hidden[1] = 100 * MIB;
+	for (i = 0; i < 40 && !boxes[1].hides; i++) {
+		crowd_second();
+		ck_assert_int_eq(boxes[0].on_trial, 0);
+	}
+	ck_assert_int_eq(boxes[1].hides, 1);
+	ck_assert_int_le(i, 20);
+}
+END_TEST
+
 /* One that is let go and does not answer is frozen all the same. */
 START_TEST(deaf)
 {
@@ -892,6 +930,8 @@ main(void)
 	tcase_add_test(t, writes_on);
 	tcase_add_loop_test(t, pair, 0, 3);
 	tcase_add_test(t, held);
+	tcase_add_test(t, stuck);
+	tcase_add_test(t, busier);
 	tcase_add_test(t, deaf);
 	tcase_add_test(t, ends);
 	tcase_add_test(t, somebody_else);
