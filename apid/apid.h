@@ -213,6 +213,7 @@ struct box {
 	uint64_t		 written, written_at;	/* disk.c: bytes; ms, 0 */
 	uint64_t		 writes;	/* bytes a second, lately */
 	uint64_t		 cpu_usec, busy; /* ever; a second, lately */
+	uint64_t		 was_busy;	/* when it was suspected */
 	int			 suspect;	/* disk.c: of this round */
 	int			 cleared;	/* of it, and not the one */
 	int			 on_trial;	/* of it, and goes on */

@@ -377,12 +377,15 @@ static void
 boot_ready(struct boot *o)
 {
 	struct box	*b = o->box;
-	const int	 amiss = o->host.network != b->network &&
-			    b->changing != CHANGE_ASKED;
+	/* what privd was told when it was opened, before any change */
+	const int	 amiss = !b->net_told && b->changing == CHANGE_NOT &&
+			    o->host.network != b->network;
 
 	o->step = B_OVER;
 	b->retries = 0;
-	(void)str_copy(b->ruleset, o->host.ruleset, sizeof(b->ruleset));
+	if (!b->net_told)
+		(void)str_copy(b->ruleset, o->host.ruleset,
+		    sizeof(b->ruleset));
 	box_health(b, amiss ? SUSPECT : HEALTHY, amiss ? "network" : "");
 	if (amiss)
 		network_amend(b);

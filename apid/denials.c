@@ -10,7 +10,7 @@
  * noise of others.
  *
  * The list does not outlive this process: `since' says from when on it is
- * whole.  The totals are the kernel's own and do.
+ * whole.  The totals are what netd makes of the kernel's counters.
  *
  * Safe if netd is hostile: what it tells is a destination in numbers and an
  * id; an id of no box that has or, in this run, had such a network is nobody's,
@@ -22,7 +22,6 @@
  */
 #include <arpa/inet.h>
 
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,24 +74,6 @@ denials_start(void)
 	started_ms = now_ms();
 }
 
-static const char *
-proto_text(unsigned int proto, char buf[16])
-{
-	switch (proto) {
-	case IPPROTO_TCP:
-		return "tcp";
-	case IPPROTO_UDP:
-		return "udp";
-	case IPPROTO_ICMP:
-		return "icmp";
-	case IPPROTO_ICMPV6:
-		return "icmpv6";
-	default:
-		(void)snprintf(buf, 16, "%u", proto);
-		return buf;
-	}
-}
-
 /* "" of several. */
 static const char *
 addr_text(const struct denied *d, char buf[INET6_ADDRSTRLEN])
@@ -115,7 +96,7 @@ append(const struct box *b, const struct denied *d, uint64_t count)
 
 	(void)str_copy(e.address, addr_text(d, addr), sizeof(e.address));
 	if (d->len != 0)
-		(void)str_copy(e.protocol, proto_text(d->proto, buf),
+		(void)str_copy(e.protocol, denied_proto(d->proto, buf),
 		    sizeof(e.protocol));
 	event_append(EVENT_EGRESS_DENIED, &e, "netd", b->id, "", "",
 	    "denied", denied_name(d->rule), NULL, NULL);
@@ -223,7 +204,9 @@ keep(struct denials *dn, const struct denied *d)
 		    sizeof(*dn->ring));
 	}
 	if (dn->n == RING) {
-		dn->lost_ms = dn->ring[dn->head].last_ms;
+		/* the oldest came first, and may have been seen last */
+		if (dn->lost_ms < dn->ring[dn->head].last_ms)
+			dn->lost_ms = dn->ring[dn->head].last_ms;
 		dn->head = (dn->head + 1) % RING;
 	} else
 		dn->n++;
@@ -434,7 +417,7 @@ denied_json(const struct denied *d)
 	    "rule", denied_name(d->rule),
 	    "address", text_json_or_null(addr_text(d, addr)),
 	    "protocol", d->len == 0 ? json_null() :
-		json_string(proto_text(d->proto, buf)),
+		json_string(denied_proto(d->proto, buf)),
 	    "port", d->port == 0 ? json_null() : json_integer(d->port),
 	    "count", (json_int_t)d->count);
 }

@@ -11,8 +11,8 @@
  *
  * One change of a box at a time is under way.
  */
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "apid.h"
 #include "log.h"
@@ -129,8 +129,8 @@ change_back(void *arg, const struct msg *m)
 	if (m->row->type == MSG_ERROR)
 		log_warnx("box %s: record that its network is %s: %s",
 		    c->box->id, network_name(c->from), m->body.error.detail);
-	else
-		change_set(c->box, c->from);
+	/* what was told as failed does not come true by an amend */
+	change_set(c->box, c->from);
 	change_fail(c);
 }
 
@@ -147,7 +147,7 @@ change_failed(struct change *c, const struct msg_error *e)
 	}
 	c->code = (enum wb_code)e->code;
 	(void)str_copy(c->detail, e->detail, sizeof(c->detail)); /* cut */
-	if (c->to != NETWORK_NONE) {
+	if (c->to != NETWORK_NONE && c->to != c->from) {
 		change_record(c, c->from, c->detail[0] != '\0' ? c->detail :
 		    code_name(c->code), change_back);
 		return;
@@ -175,6 +175,7 @@ change_told(void *arg, const struct msg *m)
 	}
 	(void)str_copy(c->box->ruleset, m->body.net_changed.ruleset,
 	    sizeof(c->box->ruleset));
+	c->box->net_told = 1;
 	if (c->req != NULL)
 		http_reply_json(c->req, 200, box_json(c->box));
 	else
@@ -247,8 +248,8 @@ api_sandbox_network(struct http_req *r)
 	if (b == NULL || network_asked(r, json_string_value(json_object_get(
 	    http_json(r), "network")), &to) == -1 || !may_change(r, b))
 		return;
-	if (to == b->network)
-		http_reply_json(r, 200, box_json(b));
+	if (to == b->network)		/* netd says whether it is so */
+		change_ask(change_new(b, r, to));
 	else
 		change_record(change_new(b, r, to), to, "", change_recorded);
 }

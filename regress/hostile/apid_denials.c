@@ -10,13 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apid_world.h"
+#include "apid_client.h"
 #include "denied.h"
 #include "ulid.h"
 #include "xmalloc.h"
 
-#define PACE_US		10000		/* of asking; nothing relies on it */
-#define TRIES		3000
 #define RING		256		/* denials.c */
 #define BURST		20
 #define ALL_BURST	200
@@ -28,34 +26,13 @@ static struct world	w;
 static int
 on(const char *method, const char *name, const char *rest, char **ret_body)
 {
-	char	path[256];
-
-	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s%s", name, rest);
-	return world_http(&w, method, path, NULL, ret_body);
+	return world_on(&w, method, name, rest, NULL, ret_body);
 }
-
-#define ck_has(body, what) \
-	ck_assert_msg((body) != NULL && strstr((body), (what)) != NULL, \
-	    "no %s in %s", (what), (body))
-#define ck_has_not(body, what) \
-	ck_assert_msg((body) != NULL && strstr((body), (what)) == NULL, \
-	    "%s in %s", (what), (body))
 
 static void
 await(const char *name, const char *rest, const char *what)
 {
-	auto_free char	*body = NULL;
-	int		 i;
-
-	for (i = 0; i < TRIES; i++) {
-		free(body);
-		body = NULL;
-		if (on("GET", name, rest, &body) == 200 &&
-		    strstr(body, what) != NULL)
-			return;
-		(void)usleep(PACE_US);
-	}
-	ck_abort_msg("%s%s: never %s: %s", name, rest, what, body);
+	world_await(&w, name, rest, what);
 }
 
 static void
@@ -93,23 +70,14 @@ teardown(void)
 static void
 await_records(unsigned int n)
 {
-	int	i;
-
-	for (i = 0; i < TRIES && w.s->denied_records < n; i++)
-		(void)usleep(PACE_US);
-	ck_assert_uint_ge(w.s->denied_records, n);
+	ck_until(w.s->denied_records >= n);
 }
 
 /* Until the last record is of this one. */
 static void
 await_last(const char *id)
 {
-	int	i;
-
-	for (i = 0; i < TRIES / 3 && strcmp(w.s->denied_last.sandbox, id) !=
-	    0; i++)
-		(void)usleep(PACE_US);
-	ck_assert_str_eq(w.s->denied_last.sandbox, id);
+	ck_until(strcmp(w.s->denied_last.sandbox, id) == 0);
 }
 
 static const uint8_t	metadata[] = { 169, 254, 169, 254 };
@@ -252,7 +220,6 @@ START_TEST(asked)
 	struct msg_net_denied	 m = of("asks-1", 5);
 	uint8_t			 first[] = { 10, 0, 0, 0 };
 	char			 path[128];
-	int			 i;
 
 	world_denied(&w, &m, first, 4, 100);
 	m = of("good-e", 1);
@@ -264,8 +231,7 @@ START_TEST(asked)
 	/* meanwhile others are served as ever */
 	(void)snprintf(path, sizeof(path), "/v1/sandboxes/good-n/exec");
 	ck_assert_int_eq(world_http(&w, "POST", path, run, NULL), 200);
-	for (i = 0; i < TRIES && b->answers + b->refusals < b->asks; i++)
-		(void)usleep(PACE_US);
+	ck_until(b->answers + b->refusals >= b->asks);
 	printf("asked %u times: %u answers\n", b->asks, b->answers);
 	ck_assert_uint_eq(b->asks, 5000);
 	ck_assert_uint_eq(b->answers + b->refusals, b->asks);
@@ -408,7 +374,6 @@ START_TEST(nonsense)
 	static const uint8_t	odd_len[] = { 1, 3, 5, 8, 15 };
 	struct msg_net_denied	m = of("good-e", 1);
 	const uint8_t		addr[16] = { 10 };
-	int			i;
 
 	if (_i < (int)sizeof(odd_len))
 		world_denied(&w, &m, addr, odd_len[_i], 1);
@@ -419,9 +384,7 @@ START_TEST(nonsense)
 		world_denied(&w, &m, addr, 0, 1);	/* but a protocol */
 	} else
 		world_netd_says(&w, garbage, sizeof(garbage));
-	for (i = 0; i < TRIES / 3 && !is_gone(); i++)
-		(void)usleep(PACE_US);
-	ck_assert(is_gone());
+	ck_until(is_gone());
 	ck_assert_uint_eq(w.s->denied_records, 0);
 }
 END_TEST
@@ -431,17 +394,7 @@ main(void)
 {
 	Suite	*s = suite_create("apid denials");
 	TCase	*t = tcase_create("denials");
-	SRunner	*r;
-	int	 failed;
 
-	if (geteuid() != 0) {
-		(void)puts("apid enters its fence as root");
-		return 77;
-	}
-	if (access(WB_TOP_BUILDDIR "/apid/apid", X_OK) == -1) {
-		(void)puts("apid is not built");
-		return 77;
-	}
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, told);
@@ -455,9 +408,5 @@ main(void)
 	tcase_add_test(t, strays);
 	tcase_add_loop_test(t, nonsense, 0, 8);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? 0 : 1;
+	return world_run(s);
 }

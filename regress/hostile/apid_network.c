@@ -10,11 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apid_world.h"
+#include "apid_client.h"
 #include "xmalloc.h"
-
-#define PACE_US		10000		/* of asking; nothing relies on it */
-#define TRIES		3000
 
 static struct world	w;
 
@@ -22,10 +19,7 @@ static int
 on(const char *method, const char *name, const char *rest, const char *body,
     char **ret_body)
 {
-	char	path[256];
-
-	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s%s", name, rest);
-	return world_http(&w, method, path, body, ret_body);
+	return world_on(&w, method, name, rest, body, ret_body);
 }
 
 static int
@@ -37,26 +31,11 @@ to(const char *name, const char *network, char **ret_body)
 	return on("PUT", name, "/network", body, ret_body);
 }
 
-#define ck_has(body, what) \
-	ck_assert_msg((body) != NULL && strstr((body), (what)) != NULL, \
-	    "no %s in %s", (what), (body))
-
 /* Until it is told of the box. */
 static void
 await(const char *name, const char *what)
 {
-	auto_free char	*body = NULL;
-	int		 i;
-
-	for (i = 0; i < TRIES; i++) {
-		free(body);
-		body = NULL;
-		if (on("GET", name, "", NULL, &body) == 200 &&
-		    strstr(body, what) != NULL)
-			return;
-		(void)usleep(PACE_US);
-	}
-	ck_abort_msg("%s: never %s: %s", name, what, body);
+	world_await(&w, name, "", what);
 }
 
 static void
@@ -67,7 +46,8 @@ setup(void)
 					    "good-s" };
 	static const char *const	none[] = { "good-n", "nochange-n",
 					    "short-network-n", "stayed-n",
-					    "goes-n" };
+					    "goes-n", "short-back-n",
+					    "close-run-n" };
 	size_t				i;
 
 	world_make(&w);
@@ -150,6 +130,41 @@ START_TEST(not_closed)
 	ck_assert_uint_eq(world_box(&w, "nochange-e")->networks, 1);
 	await("nochange-e", "\"healthReason\":\"network\"");
 	await("nochange-e", "\"network\":\"none\"");
+	/* who asks again is not told that it is so: netd says */
+	ck_assert_int_eq(to("nochange-e", "none", NULL), 500);
+	ck_assert_uint_eq(world_box(&w, "nochange-e")->networks, 1);
+}
+END_TEST
+
+/* Nor does what was told as failed come true by itself. */
+START_TEST(not_taken_back)
+{
+	struct world_box	*b = world_box(&w, "short-back-n");
+
+	ck_assert_int_eq(to("short-back-n", "egress", NULL), 500);
+	ck_assert_uint_eq(b->networks, 1);
+	await("short-back-n", "\"network\":\"none\"");
+	ck_assert_int_eq(world_http(&w, "POST", "/v1/reconcile", NULL, NULL),
+	    200);
+	ck_until(b->looks >= 2);
+	ck_assert_uint_eq(b->network, NETWORK_NONE);
+}
+END_TEST
+
+/* Privd knows the network of the opening: it is not held against the box. */
+START_TEST(attached_again)
+{
+	struct world_box	*b = world_box(&w, "close-run-n");
+	int			 attached = b->attached;
+
+	ck_assert_int_eq(to("close-run-n", "egress", NULL), 200);
+	(void)on("POST", "close-run-n", "/exec", "{\"argv\":[\"x\"]}", NULL);
+	ck_until(b->attached > attached);
+	await("close-run-n", "\"health\":\"HEALTHY\"");
+	ck_assert_int_eq(world_http(&w, "POST", "/v1/reconcile", NULL, NULL),
+	    200);
+	ck_assert_uint_eq(b->changes, 1);
+	await("close-run-n", "\"health\":\"HEALTHY\",\"healthReason\":null");
 }
 END_TEST
 
@@ -169,10 +184,7 @@ END_TEST
 /* netd has another kind than the row: it is asked for this one, once. */
 START_TEST(drifted)
 {
-	int	i;
-
-	for (i = 0; i < TRIES && world_box(&w, "drifts-e")->amended == 0; i++)
-		(void)usleep(PACE_US);
+	ck_until(world_box(&w, "drifts-e")->amended != 0);
 	await("drifts-e", "\"health\":\"HEALTHY\"");
 	ck_assert_uint_eq(world_box(&w, "drifts-e")->amended, 1);
 	ck_assert_uint_eq(world_box(&w, "drifts-e")->networks, 0);
@@ -185,15 +197,14 @@ START_TEST(removed_meanwhile)
 	struct world_box	*b = world_box(&w, "goes-n");
 	auto_free char		*body = NULL;
 	pid_t			 pid = fork();
-	int			 i, st;
+	int			 st;
 
 	if (pid == 0)
 		_exit(to("goes-n", "egress", &body) != 409 ? 1 :
 		    strstr(body, "\"not-ready\"") == NULL ? 2 :
 		    strstr(body, "The sandbox is being removed.") == NULL);
 	ck_assert_int_gt(pid, 0);
-	for (i = 0; i < TRIES && b->change_rid == 0; i++)
-		(void)usleep(PACE_US);
+	ck_until(b->change_rid != 0);
 	ck_assert_int_eq(on("DELETE", "goes-n", "", NULL, NULL), 200);
 	ck_assert_int_eq(waitpid(pid, &st, 0), pid);
 	ck_assert_int_eq(st, 0);
@@ -209,15 +220,14 @@ START_TEST(stayed)
 {
 	struct world_box	*b = world_box(&w, "stayed-n");
 	auto_free char		*body = NULL;
-	unsigned int		 i;
 
 	await("stayed-n", "\"healthReason\":\"network\"");
-	for (i = 0; i < TRIES && (b->change_rid == 0 || b->looks == 0); i++)
-		(void)usleep(PACE_US);
-	ck_assert_uint_ne(b->change_rid, 0);
+	ck_until(b->change_rid != 0);
 	ck_assert_uint_eq(b->early, 0);
+	/* a look that is over */
+	ck_assert_int_eq(world_http(&w, "POST", "/v1/reconcile", NULL, NULL),
+	    200);
 	ck_assert_uint_ne(b->looks, 0);
-	(void)usleep(PACE_US * 20);	/* until that look is told */
 	ck_assert_int_eq(on("GET", "stayed-n", "", NULL, &body), 200);
 	ck_has(body, "\"health\":\"SUSPECT\",\"healthReason\":\"network\"");
 	w.s->let_go = 1;
@@ -260,8 +270,6 @@ main(void)
 {
 	Suite	*s = suite_create("apid_network");
 	TCase	*t = tcase_create("network");
-	SRunner	*sr;
-	int	 failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);
@@ -270,6 +278,8 @@ main(void)
 	tcase_add_test(t, refused);
 	tcase_add_test(t, not_opened);
 	tcase_add_test(t, not_closed);
+	tcase_add_test(t, not_taken_back);
+	tcase_add_test(t, attached_again);
 	tcase_add_test(t, not_recorded);
 	tcase_add_test(t, drifted);
 	tcase_add_test(t, removed_meanwhile);
@@ -277,9 +287,5 @@ main(void)
 	tcase_add_test(t, last_word);
 	tcase_add_test(t, counted);
 	suite_add_tcase(s, t);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? 0 : 1;
+	return world_run(s);
 }

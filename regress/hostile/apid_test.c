@@ -13,11 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apid_world.h"
+#include "apid_client.h"
 #include "xmalloc.h"
-
-#define PACE_US		20000		/* of asking; nothing relies on it */
-#define TRIES		1000
 
 static struct world	w;
 
@@ -51,10 +48,7 @@ static int
 on(const char *method, const char *name, const char *rest, const char *body,
     char **ret_body)
 {
-	char	path[256];
-
-	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s%s", name, rest);
-	return world_http(&w, method, path, body, ret_body);
+	return world_on(&w, method, name, rest, body, ret_body);
 }
 
 static int
@@ -69,31 +63,8 @@ has(const char *name, const char *what)
 static void
 await(const char *name, const char *what)
 {
-	auto_free char	*body = NULL;
-	int		 i;
-
-	for (i = 0; i < TRIES; i++) {
-		if (has(name, what))
-			return;
-		(void)usleep(PACE_US);
-	}
-	(void)on("GET", name, "", NULL, &body);
-	ck_abort_msg("%s: never %s: %s", name, what, body);
+	world_await(&w, name, "", what);
 }
-
-static void
-await_true(int (*fn)(void))
-{
-	int	i;
-
-	for (i = 0; i < TRIES && !fn(); i++)
-		(void)usleep(PACE_US);
-	ck_assert(fn());
-}
-
-#define ck_has(body, what) \
-	ck_assert_msg((body) != NULL && strstr((body), (what)) != NULL, \
-	    "no %s in %s", (what), (body))
 
 /* A neighbour is as well as ever. */
 static void
@@ -298,7 +269,7 @@ START_TEST(announced)
 	neighbour();
 	before = world_rss(&w);
 	ck_assert_int_eq(create("announce-1", NULL), 201);
-	await_true(flooded);
+	ck_until(flooded());
 	neighbour();
 	ck_assert(has("announce-1", "\"state\":\"READY\""));
 	ck_assert_int_le(world_box(&w, "announce-1")->started, 1024);
@@ -319,7 +290,7 @@ START_TEST(lines)
 	neighbour();
 	before = world_rss(&w);
 	ck_assert_int_eq(create("logs-1", NULL), 201);
-	await_true(logged);
+	ck_until(logged());
 	neighbour();
 	ck_assert(has("logs-1", "\"state\":\"READY\""));
 	ck_assert_int_le(world_box(&w, "logs-1")->log_lines, 200);
@@ -702,7 +673,7 @@ START_TEST(reconciled)
 	await("rows-1", "\"state\":\"QUARANTINED\"");
 	await("sealed-1", "\"state\":\"QUARANTINED\","
 	    "\"stateReason\":\"nonce\"");
-	await_true(strays_gone);
+	ck_until(strays_gone());
 	ck_assert_int_eq((int)w.s->events[EVENT_RECONCILE_DONE], 1);
 	ck_assert_int_eq((int)w.s->attached, 2);	/* rows-1 lies later */
 	ck_assert_int_eq((int)w.s->quarantined, 4);
@@ -799,17 +770,7 @@ main(void)
 {
 	Suite	*s = suite_create("apid");
 	TCase	*t = tcase_create("runners"), *r = tcase_create("start");
-	SRunner	*sr;
-	int	 n;
 
-	if (geteuid() != 0) {
-		(void)puts("apid enters its fence as root");
-		return 77;
-	}
-	if (access(WB_TOP_BUILDDIR "/apid/apid", X_OK) == -1) {
-		(void)puts("apid is not built");
-		return 77;
-	}
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, whole_path);
@@ -847,9 +808,5 @@ main(void)
 	tcase_set_timeout(r, 60);
 	tcase_add_test(r, reconciled);
 	suite_add_tcase(s, r);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	n = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return n == 0 ? 0 : 1;
+	return world_run(s);
 }

@@ -113,12 +113,15 @@ privd_attach(const struct msg *m, struct world_box *b)
 	(void)chan_send(&w.privd, MSG_BOX_ATTACHED, m->rid, &a, sv[0]);
 }
 
-/* What netd told when the box was opened or adopted. */
+/* What netd told when the box was opened or adopted: no change since. */
 static uint64_t
-privd_network(const struct world_box *b)
+privd_network(struct world_box *b)
 {
-	return act_of(b->name) == ACT_STAYED ? NETWORK_EGRESS :
-	    w.row[idx(b)].network;
+	if (act_of(b->name) == ACT_STAYED)
+		return NETWORK_EGRESS;
+	if (b->asked_facts == 0)
+		b->opened = (unsigned int)w.row[idx(b)].network;
+	return b->opened;
 }
 
 static void
@@ -359,7 +362,8 @@ stored_network(const struct msg *m)
 		fault("stored", "the network of nobody");
 		return;
 	}
-	if (act_of(b->name) == ACT_SHORT_NETWORK) {
+	if (act_of(b->name) == ACT_SHORT_NETWORK ||
+	    (act_of(b->name) == ACT_SHORT_BACK && b->networks == 1)) {
 		(void)chan_error(&w.stored, m->rid, CODE_DISK_FULL, "full");
 		return;
 	}
@@ -586,7 +590,8 @@ netd_change(const struct msg *m, struct world_box *b)
 
 	if (w.row[idx(b)].network != q->network)
 		fault("netd", "a network of which there is no record");
-	if (act == ACT_NOCHANGE) {
+	b->changes++;
+	if (act == ACT_NOCHANGE || act == ACT_SHORT_BACK) {
 		(void)chan_error(&w.netd, m->rid, CODE_INTERNAL, "cannot");
 		return;
 	}
@@ -601,11 +606,11 @@ netd_change(const struct msg *m, struct world_box *b)
 	netd_changed(b, m->rid);
 }
 
-/* As the row has it, until it was changed or drifts. */
+/* As the row has it, but for what drifts, and what the row did not take back. */
 static uint64_t
 netd_network(const struct world_box *b)
 {
-	if (b == NULL)
+	if (b == NULL || act_of(b->name) == ACT_SHORT_BACK)
 		return NETWORK_NONE;
 	if (act_of(b->name) == ACT_DRIFTS && b->amended == 0)
 		return NETWORK_NONE;
@@ -979,70 +984,4 @@ world_box(struct world *wd, const char *name)
 		if (strcmp(wd->s->box[i].name, name) == 0)
 			return &wd->s->box[i];
 	return NULL;
-}
-
-long
-world_rss(const struct world *wd)
-{
-	char	 path[64], line[256];
-	FILE	*f;
-	long	 kib = -1;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)wd->apid);
-	if ((f = fopen(path, "r")) == NULL)
-		return -1;
-	while (fgets(line, sizeof(line), f) != NULL)
-		if (sscanf(line, "VmRSS: %ld", &kib) == 1)
-			break;
-	(void)fclose(f);
-	return kib;
-}
-
-/* ---- the client ------------------------------------------------------------------------------ */
-
-static int
-client(const struct world *wd)
-{
-	struct sockaddr_in	sin = { .sin_family = AF_INET };
-	struct timeval		tv = { 20, 0 };
-	int			fd;
-
-	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	sin.sin_port = htons((uint16_t)wd->port);
-	if ((fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) == -1)
-		err(1, "socket");
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	if (connect(fd, (struct sockaddr *)&sin, sizeof(sin)) == -1)
-		err(1, "connect");
-	return fd;
-}
-
-int
-world_http(const struct world *wd, const char *method, const char *path,
-    const char *body, char **ret_body)
-{
-	auto_close int	 fd = client(wd);
-	auto_free char	*req = NULL, *in = xmalloc(8 * 1024 * 1024);
-	size_t		 len = 0;
-	ssize_t		 n;
-	char		*p;
-
-	req = xasprintf("%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
-	    "Authorization: Bearer %s\r\nConnection: close\r\n"
-	    "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-	    method, path, wd->port, wd->token, body == NULL ? 0 : strlen(body),
-	    body == NULL ? "" : body);
-	if (send(fd, req, strlen(req), MSG_NOSIGNAL) == -1)
-		return -1;
-	while (len < 8 * 1024 * 1024 - 1 && (n = recv(fd, in + len,
-	    8 * 1024 * 1024 - 1 - len, 0)) > 0)
-		len += (size_t)n;
-	in[len] = '\0';
-	if (len < 12 || strncmp(in, "HTTP/1.1 ", 9) != 0)
-		return -1;
-	if (ret_body != NULL) {
-		p = strstr(in, "\r\n\r\n");
-		*ret_body = xstrdup(p == NULL ? "" : p + 4);
-	}
-	return (int)strtol(in + 9, NULL, 10);
 }

@@ -61,6 +61,7 @@
 	A(LAST_WORD, "last-word")	/* netd tells of a denial while it \
 					 * becomes none */ \
 	A(GOES, "goes")			/* netd: it is removed meanwhile */ \
+	A(SHORT_BACK, "short-back")	/* and netd cannot do it */ \
 	A(SHORT_NETWORK, "short-network") /* stored: disk full at it */ \
 	A(FADES, "fades")		/* output goes while it is read */ \
 	A(BIG, "big")			/* 3 MiB of output */ \
@@ -89,7 +90,8 @@ struct world_box {
 	unsigned state;			/* in stored */
 	char	 reason[128];
 	unsigned networks, amended;	/* rows; NET_CHANGE without one */
-	unsigned network;		/* netd's */
+	unsigned network, opened;	/* netd's; as privd was told */
+	unsigned changes;		/* NET_CHANGE */
 	uint32_t change_rid;		/* NET_CHANGE that is not answered */
 	unsigned looks, early;		/* NET_STATUS; before NET_CHANGE */
 	char	 network_why[128];	/* of the last row */
@@ -158,14 +160,5 @@ void	world_denied_crowd(struct world *, const struct msg_net_denied *,
 	    const struct world_box *from, unsigned int boxes);
 /* Has netd send these bytes of a static object. */
 void	world_netd_says(struct world *, const void *, size_t len);
-/* apid's memory now, KiB. */
-long	world_rss(const struct world *);
-
-/*
- * One request on a connection of its own.  Returns the status; *ret_body
- * (malloc, dechunked as it came) may be NULL.  -1: no answer.
- */
-int	world_http(const struct world *, const char *method,
-	    const char *path, const char *body, char **ret_body);
 
 #endif
