@@ -17,9 +17,9 @@
  * One that is answered while pool.c holds it stays there, without a net,
  * until the maker has answered.
  *
- * From `egress' to `none' the ruleset comes first.  It is there in one
- * transaction, with which nothing leaves any more, and what is the box's own
- * goes on: both rulesets take it.  Then the addresses on lo, before the tap
+ * From `egress' to `none' the ruleset comes first, behind a guard.  From then
+ * on nothing leaves any more, and what is the box's own goes on: both rulesets
+ * and what guards take it.  Then the addresses on lo, before the tap
  * goes with those that inner connections may have; then the end of the uplink
  * and of every connection that leads out.  What fails leaves a net that is
  * sealed and CUT, of kind `none', so that it gets no uplink again.

@@ -475,6 +475,8 @@ void		 net_move(struct net *, enum net_state);
  * DYING, and not given again before that has ended.
  */
 void		 net_reserve(unsigned int k, int netns);
+/* Its kind as messages tell it: enum wb_network. */
+uint64_t	 net_network(const struct net *);
 /* Whether it has the way out that its kind has. */
 int		 net_uplinked(const struct net *);
 /* Lets go of it, and of its uplink; it is DYING, or freed. */

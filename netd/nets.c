@@ -208,6 +208,12 @@ net_reserve(unsigned int k, int netns)
 	net_drop(n);
 }
 
+uint64_t
+net_network(const struct net *n)
+{
+	return n->kind == RULESET_EGRESS ? NETWORK_EGRESS : NETWORK_NONE;
+}
+
 int
 net_uplinked(const struct net *n)
 {

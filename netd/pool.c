@@ -29,7 +29,6 @@
 #include "netd.h"
 #include "xmalloc.h"
 
-#define POOL		4	/* prepared nets `none' */
 #define REFILL_MS	30	/* after the last NET_OPEN: the proof follows */
 #define HURRY_MS	4	/* when few are left */
 #define STUCK_MS	250	/* a create that takes longer does not hinder */
@@ -379,7 +378,7 @@ adopted(struct net *n, const struct wait *w)
 		net_leave(n);
 		return;
 	}
-	o.network = n->kind == RULESET_EGRESS ? NETWORK_EGRESS : NETWORK_NONE;
+	o.network = net_network(n);
 	(void)str_copy(o.ruleset, ruleset_hash(w->open ? n->kind :
 	    RULESET_SEALED), sizeof(o.ruleset));
 	netd_sent(w->chan, chan_send(w->chan, MSG_NET_OPENED, w->rid, &o,
@@ -594,7 +593,7 @@ pool_init(struct event_base *base, int maker_fd, unsigned int egress)
 	for (i = 0; i < RULESET_N; i++)
 		STAILQ_INIT(&waiting[i]);
 	pool.maker = maker_fd;
-	pool.most[RULESET_NONE] = POOL;
+	pool.most[RULESET_NONE] = CONF_READY;
 	pool.egress = egress;
 	pool.timer = event_new(base, -1, 0, on_refill, NULL);
 	ev = event_new(base, maker_fd, EV_READ | EV_PERSIST, on_maker, NULL);
@@ -615,8 +614,11 @@ void
 pool_stop(void)
 {
 	struct net	*n;
+	unsigned int	 k;
 
-	/* those of `none' end with us */
-	TAILQ_FOREACH(n, &nets.pool[RULESET_EGRESS], pool)
-		(void)uplink_end(n);	/* uplinkd sees to it */
+	/* a ruleset ends with its network, which ends with us */
+	for (k = 1; k <= NET_KMAX; k++)
+		if ((n = net_at(k)) != NULL && (n->state == POOLED ||
+		    n->state == MAKING || change_starts(n)))
+			(void)uplink_end(n);	/* uplinkd sees to it */
 }

@@ -40,12 +40,6 @@ kind_of(struct chan *c, const struct msg *m, uint64_t network)
 	return RULESET_SEALED;
 }
 
-static uint64_t
-told_kind(const struct net *n)
-{
-	return n->kind == RULESET_EGRESS ? NETWORK_EGRESS : NETWORK_NONE;
-}
-
 void
 netd_on_net_make(struct chan *c, const struct msg *m)
 {
@@ -99,7 +93,7 @@ netd_on_net_open(struct chan *c, const struct msg *m)
 
 	if (set_state(c, m, o.k, OPEN, &n) != NULL)
 		return;
-	o.network = told_kind(n);
+	o.network = net_network(n);
 	(void)str_copy(o.ruleset, ruleset_hash(n->kind),
 	    sizeof(o.ruleset));
 	netd_sent(c, chan_send(c, MSG_NET_OPENED, m->rid, &o, -1));
@@ -246,7 +240,7 @@ netd_on_net_status(struct chan *c, const struct msg *m)
 	s.state = n->state == OPEN ? 1 : n->state == CUT ? 2 : 0;
 	s.whole = r == 1;
 	s.uplink = (uint64_t)net_uplinked(n);
-	s.network = told_kind(n);
+	s.network = net_network(n);
 	put_counts(n, &s);
 	netd_sent(c, chan_send(c, MSG_NET_STATUS_IS, m->rid, &s, -1));
 }

@@ -79,6 +79,12 @@ net_own(struct net *n, const char *id, enum net_state to)
 	net_move(n, to);
 }
 
+uint64_t
+net_network(const struct net *n)
+{
+	return n->kind == RULESET_EGRESS ? NETWORK_EGRESS : NETWORK_NONE;
+}
+
 void
 net_drop(struct net *n)
 {
