@@ -38,4 +38,6 @@ void			 conf_log(const struct conf *, const char *name);
  */
 int			 conf_landlock(const struct conf *);
 
+#define CONF_READY	4	/* networks `none' that netd keeps prepared */
+
 #endif

@@ -1,6 +1,8 @@
 /*
  * denied.c: see denied.h.
  */
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "denied.h"
@@ -28,4 +30,21 @@ denied_find(const char *name, size_t len)
 		    memcmp(names[i], name, len) == 0)
 			return i;
 	return -1;
+}
+
+const char *
+denied_proto(unsigned int proto, char buf[16])
+{
+	switch (proto) {
+	case IPPROTO_TCP:
+		return "tcp";
+	case IPPROTO_UDP:
+		return "udp";
+	case IPPROTO_ICMP:
+		return "icmp";
+	case IPPROTO_ICMPV6:
+		return "icmpv6";
+	}
+	(void)snprintf(buf, 16, "%u", proto);
+	return buf;
 }

@@ -17,6 +17,8 @@ enum denied_rule {
 };
 
 const char	*denied_name(unsigned int);	/* static; "unknown" */
+/* IANA's number of a protocol: "tcp"; "132" where it has no name here. */
+const char	*denied_proto(unsigned int, char buf[16]);
 /* The rule of this name of len bytes, or -1. */
 int		 denied_find(const char *, size_t len);
 

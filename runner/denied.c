@@ -40,7 +40,9 @@ wbcmd_denials(struct peer *p, const struct msg *m)
 	if (waiter_new(p, NULL, W_DENIED, m->rid) == NULL || asked.of != NULL)
 		return;
 	asked.of = host;
-	asked.rid = ++host->ch.rid;
+	if (++host->ch.rid == 0)	/* is no request's */
+		host->ch.rid = 1;
+	asked.rid = host->ch.rid;
 	peer_send(host, MSG_BOX_DENIALS, asked.rid, &q);
 }
 

@@ -8,33 +8,17 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
+#include "denied.h"
 #include "ulid.h"
 #include "wb.h"
-
-/* As the rules are numbered in messages; workbox-network(7). */
-static const char *const	rules[] = { "sealed", "host", "limited",
-				    "protocol" };
-
-static void
-protocol(uint64_t number, char ret[24])
-{
-	const char	*name = number == IPPROTO_TCP ? "tcp" :
-			    number == IPPROTO_UDP ? "udp" :
-			    number == IPPROTO_ICMP ? "icmp" :
-			    number == IPPROTO_ICMPV6 ? "icmpv6" : NULL;
-
-	if (name != NULL)
-		(void)snprintf(ret, 24, "%s", name);
-	else
-		(void)snprintf(ret, 24, "%" PRIu64, number);
-}
 
 /* One line; without an address it stands for several that are not told. */
 static int
 line(const struct row_denied *d)
 {
 	char		addr[INET6_ADDRSTRLEN] = "(others)";
-	char		port[24] = "-", proto[24] = "-", when[16];
+	char		port[24] = "-", proto[16], when[16];
+	const char	*name = "-";
 
 	if (d->address.len == 4)
 		(void)inet_ntop(AF_INET, d->address.data, addr, sizeof(addr));
@@ -44,12 +28,12 @@ line(const struct row_denied *d)
 	else if (d->address.len != 0)
 		return -1;
 	if (d->address.len != 0)
-		protocol(d->protocol, proto);
+		name = denied_proto((unsigned int)d->protocol, proto);
 	if (d->port != 0)
 		(void)snprintf(port, sizeof(port), "%" PRIu64, d->port);
 	wb_age(d->last_ms, when);
 	(void)printf("%6s  %-8s  %-39s  %5s  %-8s  %" PRIu64 "\n", when,
-	    rules[d->rule], addr, port, proto, d->count);
+	    denied_name((unsigned int)d->rule), addr, port, name, d->count);
 	return 0;
 }
 

@@ -18,7 +18,6 @@
 #include "xmalloc.h"
 
 #define MIB	(UINT64_C(1) << 20)
-#define RESERVE	4	/* networks `none': POOL of netd/pool.c */
 
 /* ---- this process ------------------------------------------------------ */
 
@@ -88,7 +87,7 @@ check_descriptors(const struct conf *c, struct finding *f)
 static uint64_t
 userns_least(const struct conf *c)
 {
-	return c->max_boxes + RESERVE + c->egress_pool + 2;
+	return c->max_boxes + CONF_READY + c->egress_pool + 2;
 }
 
 int

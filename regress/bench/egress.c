@@ -523,7 +523,6 @@ row_p3(void)
 
 /* ---- P12 ---------------------------------------------------------------- */
 
-#define IDLE	50
 
 /* Each tells MiB for one, which are less than none if others free memory. */
 static int

@@ -561,7 +561,6 @@ row_p10(void)
 	return 0;
 }
 
-#define IDLE	50
 
 static double
 idle_boxes(int used)

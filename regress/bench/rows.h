@@ -8,6 +8,7 @@
 
 #include "bench.h"
 
+#define IDLE	50	/* boxes of a row on memory */
 #define S(x)	(char *)(uintptr_t)(x)	/* of a literal, for an argv */
 
 extern struct http	 h;		/* keep-alive, to the server */

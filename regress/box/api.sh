@@ -59,6 +59,9 @@ want "create at once" 202 POST '/v1/sandboxes?wait=0' '{"name":"soon","network":
 is_ready() { api GET "/v1/sandboxes/$1"; [ "$(j state)" = READY ]; }
 await is_ready soon && pass "  and it becomes READY" || fail "never READY" "$body"
 
+want "network left out" 201 POST /v1/sandboxes '{"name":"plain"}'
+member network egress
+want "  and it goes" 200 DELETE '/v1/sandboxes/plain?graceSeconds=0'
 want "another network" 422 POST /v1/sandboxes '{"name":"x","network":"allowlist"}'
 member code network-unsupported
 want "name taken" 409 POST /v1/sandboxes '{"name":"demo","network":"none"}'

@@ -3,53 +3,17 @@
 # may do on the host, how soon an address that the host gets is sealed in all
 # of them, the network of one changed among them, and that nothing is left.
 #
-# In a small internet, as egress.sh.  WB_CROWD: another number of boxes.
-if [ -z "${WB_INSIDE-}" ]; then
-	[ "$(id -u)" = 0 ] || { echo "skip: needs root"; exit 77; }
-	[ "${WB_LANE-fast}" = long ] || { echo "skip: 200 boxes (long lane)"; exit 77; }
-	for c in ip nsenter python3 slirp4netns; do
-		command -v $c >/dev/null || { echo "skip: no $c"; exit 77; }
-	done
-	WB_INSIDE=1 exec unshare -n sh "$0" "$@"
-fi
+# In the small internet of inet.sh.  WB_CROWD: another number of boxes.
+[ "${WB_LANE-fast}" = long ] || { echo "skip: 200 boxes (long lane)"; exit 77; }
 n=${WB_CROWD:-200}
 WB_BOXES=$((n + 8))
-. "$(dirname "$0")/lib.sh"
-wb() { "$WB_BIN" sandbox "$@"; }
-field() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p"; }
+. "$(dirname "$0")/inet.sh"
 
-# ---- the internet: one more namespace, in which one address answers
-ip link set lo up
-unshare -n sleep 3600 &
-inet=$!
-there() { [ "$(readlink "/proc/$inet/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
-await there
-host_pid= net_pid=
-box_after() {
-	for p in $host_pid $net_pid $inet; do kill "$p" 2>/dev/null; done
-	wait 2>/dev/null
-}
-ip link add net0 type veth peer name net1 netns "$inet"
-nsenter -t "$inet" -n ip link set lo up
-nsenter -t "$inet" -n ip link set net1 up
-ip link set net0 up
-ip addr add 203.0.113.2/24 dev net0
-nsenter -t "$inet" -n ip addr add 203.0.113.10/24 dev net1
-nsenter -t "$inet" -n ip addr add 203.0.113.50/32 dev net1
-ip route add default via 203.0.113.10
-mkfifo "$work/up" "$work/up2"
-net="/usr/bin/python3 $top/regress/box/egress_net.py"
-nsenter -t "$inet" -n $net internet >"$work/up" 2>"$work/internet.err" &
-net_pid=$!
-read -r _ <"$work/up"
-$net host >"$work/up2" 2>"$work/host.err" &
-host_pid=$!
-read -r _ <"$work/up2"
-
-WB_CONF_MORE='egress-dns = 203.0.113.50
-egress-connections = 64
+WB_CONF_MORE='egress-connections = 64
 default-memory = 67108864
 log-level = debug'
+inet_up
+inet_serve egress_net.py
 box_serve
 from_box() { timeout 20 "$WB_BIN" sandbox exec -n "$2" -- wget -q -O - "http://$1/" 2>&1; }
 
@@ -65,8 +29,6 @@ is "  which is egress" "$(wb list --format json | grep -c '"network": "egress"')
 for i in 1 $((n / 2)) "$n"; do
 	is "b$i reaches the internet" "$(from_box 203.0.113.10 "b$i")" "reached 203.0.113.10"
 done
-tree=$(ls -d /sys/fs/cgroup/unified/"$WB_CGROUP" /sys/fs/cgroup/"$WB_CGROUP" 2>/dev/null | head -n 1)
-slirps() { cat "$tree"/uplinks/[0-9]*/cgroup.procs 2>/dev/null; }
 live=$(slirps | wc -l)
 [ "$live" -ge "$n" ] && [ "$live" -le $((n + 4)) ] && pass "one slirp4netns each, and the pool's" || fail "$live slirp4netns"
 is "no two share a uid" "$(for p in $(slirps); do awk '/^Uid:/ { print $2 }' "/proc/$p/status"; done | sort | uniq -d)" ""
@@ -93,7 +55,7 @@ in_set() {	# box: whether its set has the address
 lack=
 for i in $(seq "$n"); do in_set "b$i" || lack="$lack b$i"; done
 is "  in each of them" "$lack" ""
-is "it answers the host" "$(curl -gs --noproxy '*' --max-time 5 http://203.0.113.3/)" "reached 203.0.113.3"
+is "it answers the host" "$(from_host 203.0.113.3)" "reached 203.0.113.3"
 like "  and no box" "$(from_box 203.0.113.3 "b$n")" "can't connect"
 ip addr del 203.0.113.3/24 dev net0
 
@@ -132,8 +94,4 @@ await whole && pass "  and all are healthy" || fail "not healthy" "$(wb list | g
 seq "$n" | sed 's/^/b/' | xargs -n 50 "$WB_BIN" sandbox rm --grace 0 >/dev/null 2>"$work/rm.err" && pass "removed" || fail "remove" "$(cat "$work/rm.err")"
 few() { [ "$(slirps | wc -l)" -le 4 ]; }
 await few && pass "their slirp4netns are gone" || fail "left" "$(slirps | wc -l)"
-box_stop
-is "with the server the pool is gone" "$(slirps)" ""
-is "  and every cgroup" "$(find /sys/fs/cgroup -type d -path "*/$WB_CGROUP*")" ""
-is "no mount is left" "$(grep -c "$work" /proc/self/mountinfo)" 0
-box_done
+inet_done

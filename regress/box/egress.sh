@@ -169,6 +169,19 @@ is "a stop leaves those of the boxes alone" "$(slirps | wc -l)" 2
 start_serve "$WB_BIN" --config "$work/workbox.conf"
 is "  and it is taken up again" "$(from_box 203.0.113.10)" "reached 203.0.113.10"
 
+# ---- the default, as the configuration says
+made() { wb create --name "$1" | field network; }
+is "nobody names a network: egress" "$(made plenty)" egress
+ok "  and it goes" wb rm --grace 0 plenty
+stop_serve
+cp "$work/workbox.conf" "$work/none.conf"
+echo 'default-network = "none"' >>"$work/none.conf"
+start_serve "$WB_BIN" --config "$work/none.conf"
+is "  or what the configuration says" "$(made little)" none
+ok "  and it goes" wb rm --grace 0 little
+stop_serve
+start_serve "$WB_BIN" --config "$work/workbox.conf"
+
 # ---- the pool, and how long it takes
 mss() { t=$(date +%s%N); wb create --name "$1" --network "$2" >/dev/null; echo $((($(date +%s%N) - t) / 1000000)); }
 pooled() { [ "$(slirps | wc -l)" = "$1" ]; }

@@ -8,6 +8,11 @@ wb() { "$WB_BIN" sandbox "$@"; }
 ok "create with limits" wb create --name lim --network none \
     --memory 67108864 --cpus 1 --pids 256
 
+# the network for whom nobody names one; without netfilter there is but one
+case ${WB_CONF-} in *'netfilter = "none"'*) given=none ;; *) given=egress ;; esac
+like "the default network is $given" "$(wb create --name plain)" "\"network\": \"$given\""
+ok "  and it goes" wb rm --grace 0 plain
+
 # memory: a tmpfs is charged to the box and has no swap to go to
 wb exec lim -- sh -c 'head -c 90000000 /dev/zero >/dev/shm/x' >/dev/null 2>&1
 r=$?
