@@ -13,7 +13,10 @@
 #include "chan.h"
 #include "conf.h"
 #include "denied.h"
-#include "prefix.h"
+#include "hostaddr.h"
+#include "nl.h"
+#include "sealed.h"
+#include "span.h"
 #include "ulid.h"
 
 #define NET_KMAX	65535	/* k: uids of U1 that name networks, from 1 */
@@ -48,68 +51,6 @@
 #define EGRESS_TELL_BURST	20
 #define EGRESS_LOG_GROUP	1
 #define EGRESS_LOG_BYTES	128
-
-/* ---- nl.c: netlink ---------------------------------------------------- */
-
-#define NL_BATCH	8192	/* bytes of messages that are sent at once */
-
-/*
- * Messages that go out in one sendto(2); each that asks for an
- * acknowledgement carries the next number from 1.  May be sent any number of
- * times, on any socket.
- */
-struct nl_batch {
-	uint8_t		*buf;		/* own, or borrowed: nl_start_in() */
-	size_t		 size, len;
-	size_t		 room;		/* of the message that is built */
-	uint32_t	 acks;		/* acknowledgements to come */
-	uint32_t	 seq;		/* last number used */
-	int		 full;		/* a message did not fit */
-	uint8_t		 own[NL_BATCH];
-};
-
-struct inet_diag_sockid;
-struct nlmsghdr;
-
-/*
- * Whether a whole message stands at the begin of len bytes; libmnl's own
- * takes a length from 2^31 on for a negative one.
- */
-int		 nl_ok(const struct nlmsghdr *, int len);
-void		 nl_start(struct nl_batch *);
-/* The same in a larger place, which must live as long. */
-void		 nl_start_in(struct nl_batch *, uint8_t *, size_t);
-/* Where the next message is to be built, NL_ROOM bytes; never NULL. */
-char		*nl_next(struct nl_batch *);
-#define NL_ROOM		1024
-/* The same with more room, at most NL_ROOM_MAX; more ends the process. */
-char		*nl_room(struct nl_batch *, size_t);
-#define NL_ROOM_MAX	32768
-/*
- * Takes the message built there over; ack: the kernel is to answer it.  One
- * that is longer than its room ends the process: it has written beyond it.
- */
-void		 nl_took(struct nl_batch *, const struct nlmsghdr *, int ack);
-/*
- * Both below use one buffer, so no callback of theirs may call either; both
- * fail as well with what socket calls do, and with EBADMSG if a packet was
- * longer than that buffer.
- *
- * Sends and reads every acknowledgement.  0, or -1 with errno: the first
- * error that the kernel told (ret_seq, if not NULL, is then set: of which
- * message), EPROTO when one is missing, or EMSGSIZE, and nothing was sent:
- * the batch is full.
- */
-int		 nl_send(int fd, const struct nl_batch *, uint32_t *ret_seq);
-/*
- * Sends one dump request, whose flags and number it sets; calls cb for each
- * message of the answer, which is borrowed for the call; cb returns 0, or -1
- * to fail with its errno.  0, or -1 with errno: also what the kernel told,
- * EPROTO when the end is missing, EINTR: the dump was disturbed by a change,
- * ask again.
- */
-int		 nl_dump(int fd, struct nlmsghdr *req,
-		    int (*cb)(const struct nlmsghdr *, void *), void *arg);
 
 /* ---- link.c: what a netns has besides its ruleset ---------------------- */
 
@@ -146,95 +87,6 @@ int		 link_name(int fd, unsigned int k, int netns);
 int		 link_deaths(int fd, void (*dead)(unsigned int k));
 /* After ENOBUFS: calls alive(k) for each that the kernel still knows. */
 int		 link_alive(int fd, void (*alive)(unsigned int k));
-
-/* ---- span.c: intervals of addresses ------------------------------------- */
-
-/* Network order; beyond the length of an address 0. */
-struct span { uint8_t first[16], last[16]; };
-
-struct spans {
-	struct span	*v;		/* owned */
-	size_t		 len;		/* bytes of an address: 4, 16 */
-	size_t		 n, cap;
-};
-
-/* len: 4 or 16.  All below want it done, and prefixes of that length. */
-void		 spans_init(struct spans *, size_t len);
-void		 spans_free(struct spans *);		/* and empty again */
-void		 span_of(const struct prefix *, struct span *ret);
-/* At the end, in no order. */
-void		 spans_add(struct spans *, const struct prefix *);
-void		 spans_join(struct spans *to, const struct spans *from);
-/* In order and disjoint: joins whatever overlaps or touches. */
-void		 spans_merge(struct spans *);
-/* The same of prefixes: leaves out what lies within another. */
-void		 spans_nest(struct spans *);
-/* Of what is in order and disjoint, here and below: takes a prefix out. */
-void		 spans_cut(struct spans *, const struct prefix *);
-/* 1: one interval holds all of it; 0: none does. */
-int		 spans_hold(const struct spans *, const struct prefix *);
-/* The intervals of a that b does not have just so, instead of ret's. */
-void		 spans_less(const struct spans *a, const struct spans *b,
-		    struct spans *ret);
-/* Instead of what `to' had. */
-void		 spans_copy(struct spans *to, const struct spans *from);
-/* The address behind; -1: that was the last, and a is the first again. */
-int		 addr_next(uint8_t *a, size_t len);
-
-/* ---- sealed.c: what `egress' never reaches --------------------------- */
-
-/* In order and disjoint; no two touch. */
-extern struct sealed { struct spans v4, v6; } sealed;
-
-/*
- * From sealed.def and the configuration, whose words it does not keep; may
- * be called again.  0, or -1 with errno: EINVAL or EDOM as prefix_parse(),
- * EPERM: `except' has what nothing opens, or `deny' what it cannot deny; what
- * is sealed then is not to be used.
- */
-int		 sealed_init(const struct wire_list *deny,
-		    const struct wire_list *except);
-/* 1: all of it is sealed; 0: some is not. */
-int		 sealed_holds(const struct prefix *);
-
-/* ---- hostaddr.c: addresses of the host ------------------------------- */
-
-#define HOST_MAX	1024	/* beside those that are sealed anyway */
-
-/* In order and disjoint; v6 with the forms of v4. */
-struct hosts { struct spans v4, v6; };
-
-void		 hosts_init(struct hosts *);
-void		 hosts_free(struct hosts *);		/* and empty again */
-/*
- * Adds those of another.  0, or -1 (E2BIG): they are more than HOST_MAX now,
- * and only to be freed.
- */
-int		 hosts_join(struct hosts *, const struct hosts *more);
-/*
- * Sockets of the network namespace that the caller is in, which are its to
- * close: the first does not block.  0, or -1 with the errno of socket calls.
- */
-int		 hostaddr_open(int *ret_news, int *ret_ask);
-/*
- * Reads what has been announced since.  1: the addresses may have changed;
- * 0: they have not; -1: errno of recvmsg(2).
- */
-int		 hostaddr_news(int fd);
-/*
- * All of them, for hosts_free(); *ret need not be initialised.  After
- * sealed_init(), for what is sealed is left out.  0, or -1 with errno, that
- * of nl_dump(), or E2BIG: more than HOST_MAX.  EINTR, ENOBUFS: tried again
- * and again, they do not rest.
- */
-int		 hostaddr_ask(int fd, struct hosts *ret);
-/*
- * One message of a dump, which is whole: nl_ok().  1: it is an address of
- * the host; 0: it is none.
- */
-int		 hostaddr_take(const struct nlmsghdr *, struct prefix *ret);
-/* 1: messages of a group may be news; size bytes, aligned to 4. */
-int		 hostaddr_heard(const void *, size_t size);
 
 /* ---- ruleset.c ------------------------------------------------------- */
 

@@ -29,7 +29,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "netd.h"
+#include "hostaddr.h"
+#include "nl.h"
+#include "sealed.h"
 #include "xmalloc.h"
 
 /* ---- sockets --------------------------------------------------------- */

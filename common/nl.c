@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "netd.h"
+#include "nl.h"
 
 /* A dump's packets grow with the buffer up to 32 KiB. */
 static uint8_t	nl_in[32768] __attribute__((aligned(8)));

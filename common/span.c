@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "netd.h"
+#include "span.h"
 #include "xmalloc.h"
 
 void

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "netd.h"
+#include "sealed.h"
 
 struct sealed	sealed = { { NULL, 4, 0, 0 }, { NULL, 16, 0, 0 } };
 
