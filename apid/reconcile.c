@@ -44,7 +44,7 @@ static struct {
 	struct event_reconcile_done	n;
 	struct event	 serve;
 	json_t		*items;		/* owned: verdicts */
-	uint64_t	 started_ms;
+	uint64_t	 started_ms, finished_ms;
 	char		 actor[64], request[27];
 	struct http_req	*asker[ASKERS_MAX];
 	size_t		 naskers;
@@ -69,17 +69,24 @@ rec_begin(int again, const char *actor, const char *request)
 	(void)str_copy(rec.request, request, sizeof(rec.request));
 }
 
+/* It is on the record, or cannot be: then nobody is told that it was done. */
 static void
-rec_reply(uint64_t finished_ms)
+rec_recorded(void *arg, const struct msg *m)
 {
 	size_t	i, n = rec.naskers;
 
+	(void)arg;
+	rec.running = 0;
 	rec.naskers = 0;
 	for (i = 0; i < n; i++)
-		http_reply_json(rec.asker[i], 200, json_pack("{sOsoso}",
-		    "items", rec.items,
-		    "startedAt", time_json(rec.started_ms),
-		    "finishedAt", time_json(finished_ms)));
+		if (m->row->type == MSG_ERROR)
+			api_fail(rec.asker[i], (enum wb_code)
+			    m->body.error.code, m->body.error.detail);
+		else
+			http_reply_json(rec.asker[i], 200, json_pack(
+			    "{sOsoso}", "items", rec.items,
+			    "startedAt", time_json(rec.started_ms),
+			    "finishedAt", time_json(rec.finished_ms)));
 }
 
 static void
@@ -90,15 +97,14 @@ rec_done(void)
 	    (unsigned long long)rec.n.suspect,
 	    (unsigned long long)rec.n.absent,
 	    (unsigned long long)rec.n.quarantined);
+	rec.finished_ms = now_ms();
 	event_append(EVENT_RECONCILE_DONE, &rec.n, rec.actor, "", "",
-	    rec.request, "ok", "", NULL, NULL);
-	rec.running = 0;
+	    rec.request, "ok", "", rec_recorded, NULL);
 	if (!rec.again) {
 		(void)event_del(&rec.serve);
 		apid_serve();
 		health_start();
 	}
-	rec_reply(now_ms());
 }
 
 /* One box's verdict, for who asks. */

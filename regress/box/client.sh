@@ -62,5 +62,5 @@ is "a sandbox is completed" "$("$c" complete -- sandbox rm a | cut -f1)" alone
 is "by the socket too" "$("$c" sandbox list --server "unix:$WB_STATE/api.sock" --name alone | wc -l)" 2
 like "the record" "$("$c" events export --limit 1)" '^\{"seq":1,'
 ok "rm" "$c" sandbox rm --all --yes --grace 0
-is "none is left" "$("$c" sandbox list | wc -l)" 1
+none_left "$c"
 box_done

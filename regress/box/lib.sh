@@ -169,6 +169,12 @@ await() {	# command...
 	return 1
 }
 
+# No box is in the list any more: one that is being deleted still is for a while.
+none_left() {	# client
+	none_listed() { [ "$("$1" sandbox list | wc -l)" = 1 ]; }
+	await none_listed "$1" && pass "none is left" || fail "some are left" "$("$1" sandbox list)"
+}
+
 # What must be the same before and after: mounts, namespaces, cgroups, rules,
 # descriptors of every daemon, files; all of them ours, since a busy host
 # changes in other ways meanwhile.  Remembered by `await settled', and held
