@@ -12,6 +12,12 @@ static const char *const	names[DENIED_RULES] = {
 	[DENIED_HOST] = "host",
 	[DENIED_LIMITED] = "limited",
 	[DENIED_PROTOCOL] = "protocol",
+	[DENIED_ADDRESS] = "address",
+	[DENIED_NAME] = "name",
+	[DENIED_PORT] = "port",
+	[DENIED_TLS] = "tls",
+	[DENIED_HTTP] = "http",
+	[DENIED_EXHAUSTED] = "names-exhausted",
 };
 
 const char *

@@ -13,6 +13,14 @@ enum denied_rule {
 	DENIED_HOST,			/* an address of the host */
 	DENIED_LIMITED,			/* too many new connections */
 	DENIED_PROTOCOL,		/* neither TCP, UDP nor ICMP */
+	DENIED_RULESET,			/* these have a chain of egress's */
+	/* of `allowlist' */
+	DENIED_ADDRESS = DENIED_RULESET, /* not by name */
+	DENIED_NAME,			/* a name that no entry has */
+	DENIED_PORT,			/* one that has, but not this port */
+	DENIED_TLS,			/* TLS for another name, or for none */
+	DENIED_HTTP,			/* HTTP for another host, or none */
+	DENIED_EXHAUSTED,		/* no address is left for a name */
 	DENIED_RULES
 };
 

@@ -54,8 +54,8 @@ struct denials {
 	uint64_t	 began_ms;	/* the window */
 	uint64_t	 seen[RS_COUNTERS];	/* in the counters */
 	uint64_t	 total[RS_COUNTERS];	/* since there is a network */
-	uint64_t	 before[DENIED_RULES];	/* total, at the last end */
-	uint64_t	 told[DENIED_RULES];
+	uint64_t	 before[DENIED_RULESET];	/* total, at the last end */
+	uint64_t	 told[DENIED_RULESET];
 };
 
 /* ---- telling --------------------------------------------------------- */
@@ -163,7 +163,7 @@ window_close(struct denials *dn)
 		if (e->more != 0)
 			more |= tell(dn, &e->d, e->more, e->at_ms) == -1;
 	dn->n = 0;
-	for (i = 0; i < DENIED_RULES; i++) {
+	for (i = 0; i < DENIED_RULESET; i++) {
 		rest.rule = (uint8_t)i;
 		if (dn->total[i] > dn->told[i])
 			more |= tell(dn, &rest, dn->total[i] -

@@ -91,9 +91,9 @@ int		 link_alive(int fd, void (*alive)(unsigned int k));
 /* ---- ruleset.c ------------------------------------------------------- */
 
 /* Counters of `egress': one for each rule that denies, and these. */
-#define RS_OPENED	DENIED_RULES	/* connections that may begin */
-#define RS_NAMES	(DENIED_RULES + 1)	/* of UDP to port 53 */
-#define RS_COUNTERS	(DENIED_RULES + 2)
+#define RS_OPENED	DENIED_RULESET	/* connections that may begin */
+#define RS_NAMES	(DENIED_RULESET + 1)	/* of UDP to port 53 */
+#define RS_COUNTERS	(DENIED_RULESET + 2)
 
 enum ruleset {
 	RULESET_SEALED,		/* drops everything */

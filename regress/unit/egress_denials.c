@@ -26,7 +26,7 @@
 
 #define WINDOW_MS	10000L		/* denials.c */
 #define ENTRIES		32
-#define IN_WINDOW	(2 * ENTRIES + DENIED_RULES)	/* messages */
+#define IN_WINDOW	(2 * ENTRIES + DENIED_RULESET)	/* messages */
 #define PUBLIC		"203.0.113.10"
 
 /* ---- what apid is told ----------------------------------------------- */

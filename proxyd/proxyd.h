@@ -1,0 +1,234 @@
+/*
+ * proxyd: the one way out of a box of `allowlist'.  See proxyd(8); the
+ * comment at the top of proxyd.c tells how the files fit together.
+ */
+#ifndef PROXYD_PROXYD_H
+#define PROXYD_PROXYD_H
+
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "allow.h"
+#include "chan.h"
+#include "conf.h"
+#include "denied.h"
+#include "prefix.h"
+#include "ulid.h"
+
+struct event_base;
+
+/* ---- dns.c: messages of the name service (RFC 1035, 6891) -------------- */
+
+#define DNS_MAX		512		/* bytes of any answer */
+#define DNS_QUERY_MAX	512		/* bytes of any query that is read */
+#define DNS_TTL		5		/* seconds of an answer */
+
+enum dns_rcode { DNS_NOERROR = 0, DNS_FORMERR = 1, DNS_SERVFAIL = 2,
+	DNS_NXDOMAIN = 3, DNS_NOTIMP = 4 };
+#define DNS_T_A		1
+#define DNS_T_AAAA	28
+
+struct dns_query {
+	uint16_t	 id;
+	int		 rd;		/* recursion desired: echoed */
+	int		 edns;		/* it has an OPT record */
+	uint16_t	 type, class;
+	char		 name[ALLOW_NAME]; /* allow_name(), or what can be
+					 * shown of one that is none */
+	int		 is_name;	/* allow_name() took it */
+	const uint8_t	*question;	/* borrowed; as it came */
+	size_t		 nquestion;
+};
+
+/*
+ * n bytes are a query.  1: *ret is filled; 0: nothing is to be answered (it is
+ * no query, or too short to say who asks); -1: *ret has id and rd, and
+ * ret_rcode says what to answer, without the question.
+ */
+int		 dns_parse(const uint8_t *, size_t n, struct dns_query *ret,
+		    enum dns_rcode *ret_rcode);
+/* addr NULL: no record.  The length. */
+size_t		 dns_answer(const struct dns_query *, enum dns_rcode,
+		    const uint8_t addr[4], uint8_t ret[DNS_MAX]);
+
+/* ---- names.c: synthetic addresses --------------------------------------- */
+
+#define NAMES_LIVE	4096		/* of a box */
+#define NAMES_LAST	65535		/* 198.18.0.0/16 less the first */
+#define NAMES_NET	0xc6120000U	/* 198.18.0.0, host order */
+
+/*
+ * A name that has an address.  number: of the address in NAMES_NET; never
+ * another name's.  It lives while it is among the NAMES_LIVE that were used
+ * last, or has connections.
+ */
+struct named {
+	TAILQ_ENTRY(named)	 used;	/* least recently first */
+	struct named		*by_name, *by_number;	/* names.c's */
+	uint16_t		 number;
+	unsigned int		 open;	/* connections now: relay.c's */
+	uint64_t		 connections, sent_bytes, received_bytes;
+	char			 name[];
+};
+
+struct names;
+
+struct names	*names_new(void);
+void		 names_free(struct names *);	/* none has connections */
+/* Numbers that stored has given: only these are ever given to names. */
+void		 names_room(struct names *, unsigned int first,
+		    unsigned int count);
+unsigned int	 names_left(const struct names *);
+/* The one that there is, now used, or NULL. */
+struct named	*names_find(struct names *, const char *name);
+/*
+ * A new one, now used; the least recently used of too many is forgotten.
+ * NULL: no number is left (names_left() is 0), or NAMES_LIVE have connections.
+ */
+struct named	*names_give(struct names *, const char *name);
+/* Whose address (host order) this is, now used, or NULL. */
+struct named	*names_at(struct names *, uint32_t addr);
+/* The next in the order of names behind this one ("": the first), or NULL. */
+struct named	*names_next(struct names *, const char *name);
+uint32_t	 named_addr(const struct named *);	/* host order */
+
+/* ---- hello.c: the first bytes of TLS ------------------------------------ */
+
+#define HELLO_MAX	16384		/* bytes in which it must be told */
+
+enum hello {
+	HELLO_MORE,			/* more bytes are needed */
+	HELLO_NAMED,			/* *ret_name: as allow_name() */
+	HELLO_NAMELESS,			/* TLS without a name */
+	HELLO_NOT,			/* no TLS */
+	HELLO_BAD			/* broken, or a name that is none */
+};
+
+/*
+ * n bytes, all from the first on, that a client has sent.  ret_name is set
+ * with HELLO_NAMED alone.  Of Encrypted Client Hello the outer name counts.
+ */
+enum hello	 hello_read(const uint8_t *, size_t n,
+		    char ret_name[ALLOW_NAME]);
+
+/* ---- head.c: plain HTTP, request by request ------------------------------ */
+
+#define HEAD_MAX	16384		/* bytes of one request's head */
+
+/* Where in the stream of requests it is.  Zero: at the begin. */
+struct head {
+	int		 at;		/* head.c's */
+	uint64_t	 body;		/* bytes to come, of a body or chunk */
+	int		 upgrade;	/* asked for; see below */
+	unsigned int	 requests;
+};
+
+enum head_is {
+	HEAD_GO,			/* pass *ret_pass bytes, come again */
+	HEAD_HOST,			/* for another host: *ret_host */
+	HEAD_BAD			/* no HTTP/1 that is safe to judge */
+};
+
+/*
+ * n bytes from a client that have not passed yet; name and port: what each
+ * request must be for.  *ret_pass: how many may pass now; 0: more are needed
+ * (HEAD_BAD follows at HEAD_MAX), or, while upgrade is set, nothing passes
+ * until head_answer() has decided.  ret_host: what can be shown of the other
+ * host, "" for none.
+ */
+enum head_is	 head_read(struct head *, const uint8_t *, size_t n,
+		    const char *name, unsigned int port, size_t *ret_pass,
+		    char ret_host[ALLOW_NAME]);
+/*
+ * While upgrade is set: the first n bytes of the answer to that request.  1:
+ * it is decided: by 101 to WebSocket all passes from now on, by another status
+ * requests go on; 0: more bytes are needed (12 at most); -1: it may not be
+ * (101 to what cannot be judged, as h2c).
+ */
+int		 head_answer(struct head *, const uint8_t *, size_t n);
+
+/* ---- resolve.c: names to addresses that may be connected to -------------- */
+
+#define RESOLVE_MAX	8		/* addresses of one answer */
+
+struct resolved {
+	int		 n;		/* 0: none */
+	int		 v6[RESOLVE_MAX];
+	uint8_t		 addr[RESOLVE_MAX][16];	/* network order */
+	/* n is 0: why */
+	enum { RESOLVED_OK, RESOLVED_NONE, RESOLVED_LATE, RESOLVED_SEALED,
+	    RESOLVED_HOST } why;
+	uint8_t		 refused[16];	/* RESOLVED_SEALED, RESOLVED_HOST: */
+	int		 refused_v6;	/* the first of them */
+};
+
+struct lookup;
+
+/* Before the fence: servers, ids, the host's addresses. */
+void		 resolve_open(const struct conf *);
+void		 resolve_init(struct event_base *, const struct conf *);
+/*
+ * Calls cb once, later, with what lives for the call; unless it is cancelled.
+ * Never NULL.
+ */
+struct lookup	*resolve(const char *name,
+		    void (*cb)(void *, const struct resolved *), void *arg);
+void		 resolve_cancel(struct lookup *);
+/* 1: nothing of ours may be connected to it; 0: it may. */
+int		 resolve_sealed(const uint8_t *addr, int v6);
+
+/* ---- box.c: boxes, and what netd says of them ----------------------------- */
+
+enum box_socket { BOX_RELAY, BOX_UDP, BOX_TCP, BOX_NSOCKETS };
+
+struct box {
+	LIST_ENTRY(box)	 hash;
+	char		 id[ULID_LEN + 1];
+	struct allow	*allow;		/* owned; NULL: not read yet */
+	struct names	*names;		/* owned */
+	struct ns	*ns;		/* owned: ns.c; NULL: not served */
+	struct relay	*relay;		/* owned: relay.c; NULL: not served */
+};
+
+void		 box_init(struct event_base *);
+/* A message of netd's. */
+void		 box_on_netd(struct chan *, struct msg *);
+/*
+ * The name's address, as number and by cb, now or later: NULL: none is left,
+ * or stored has given none in time.
+ */
+void		 box_name(struct box *, const char *name,
+		    void (*cb)(void *, struct named *), void *arg);
+/* What the box was refused, told to netd; addr may be NULL. */
+void		 box_denied(struct box *, enum denied_rule, const char *name,
+		    const uint8_t *addr, int v6, int proto,
+		    unsigned int port);
+
+/* ---- ns.c: the name service ------------------------------------------------ */
+
+/* Takes both sockets, which do not block. */
+struct ns	*ns_new(struct event_base *, struct box *, int udp, int tcp);
+void		 ns_free(struct ns *);			/* NULL too */
+
+/* ---- relay.c ---------------------------------------------------------------- */
+
+void		 relay_init(struct event_base *);
+/* Takes the socket, which does not block. */
+struct relay	*relay_new(struct box *, int listener);
+void		 relay_free(struct relay *);		/* with connections */
+/* Ends connections that the list of its box does not allow. */
+void		 relay_judge(struct relay *);
+
+/* ---- proxyd.c ---------------------------------------------------------------- */
+
+/* As peer_ask() of apid: cb once, NULL when stored does not answer. */
+void		 proxyd_ask_stored(unsigned int type, const void *body,
+		    void (*cb)(void *, const struct msg *), void *arg);
+/* After each chan_send(): its result; fatal when not even queued. */
+void		 proxyd_sent(struct chan *, int result);
+void		 proxyd_tell_netd(unsigned int type, const void *body);
+
+#endif
