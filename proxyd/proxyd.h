@@ -169,7 +169,7 @@ struct lookup;
 
 /* Before the fence: servers, ids, the host's addresses. */
 void		 resolve_open(const struct conf *);
-void		 resolve_init(struct event_base *, const struct conf *);
+void		 resolve_init(struct event_base *);
 /*
  * Calls cb once, later, with what lives for the call; unless it is cancelled.
  * Never NULL.
