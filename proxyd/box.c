@@ -345,11 +345,11 @@ served_end(struct served *s)
 
 	s->gone = 1;
 	LIST_REMOVE(&s->box, hash);
+	waits_end(s);			/* of ns.c, which lives */
 	relay_free(steal_ptr(&s->box.relay));
 	ns_free(steal_ptr(&s->box.ns));
 	for (i = 0; i < BOX_NSOCKETS; i++)
 		fd_close(&s->sock[i]);
-	waits_end(s);
 	(void)event_del(s->tell);
 	tell_all(s);
 	if (s->reading != NULL)

@@ -213,9 +213,52 @@ void		 box_denied(struct box *, enum denied_rule, const char *name,
 struct ns	*ns_new(struct event_base *, struct box *, int udp, int tcp);
 void		 ns_free(struct ns *);			/* NULL too */
 
-/* ---- relay.c ---------------------------------------------------------------- */
+/* ---- pump.c: bytes from one socket to another ---------------------------- */
 
-void		 relay_init(struct event_base *);
+/* One direction of a connection. */
+struct half {
+	int		 from, to;	/* borrowed; do not block */
+	struct pipe	*pipe;		/* lent, while bytes are in it */
+	size_t		 in_pipe;
+	int		 eof;		/* of `from', has been told to `to' */
+};
+
+enum moved {
+	MOVED_ALL,			/* nothing to move now, or no room */
+	MOVED_SOME,			/* there may be more: come again */
+	MOVED_END,			/* all of it, up to the end */
+	MOVED_BROKEN			/* one of the two is */
+};
+
+/*
+ * Moves at most n bytes without keeping any but those in a pipe; counts them.
+ * lent: pipes that who this is for has, and may have a few of.
+ */
+enum moved	 half_move(struct half *, size_t n, unsigned int *lent,
+		    uint64_t *ret_count);
+/* As half_move(), of the next n bytes alone, without a pipe; no end. */
+enum moved	 half_copy(struct half *, size_t n, size_t *ret_n);
+/* Gives the pipe back, whatever is in it. */
+void		 half_end(struct half *, unsigned int *lent);
+
+/* ---- dial.c: connecting to a name ------------------------------------------ */
+
+struct dial;
+
+/*
+ * Looks up, tries what may be connected to (RFC 8305), and calls cb once,
+ * later: fd is the caller's, or -1 and why, where that is a refusal, says by
+ * what (its n is 0), and is NULL else.  Never NULL.
+ */
+struct dial	*dial(struct event_base *, const char *name,
+		    unsigned int port, void (*cb)(void *, int fd,
+		    const struct resolved *why), void *arg);
+void		 dial_cancel(struct dial *);
+
+/* ---- relay.c: connections of boxes ----------------------------------------- */
+
+/* most: connections of a box. */
+void		 relay_init(struct event_base *, unsigned int most);
 /* Takes the socket, which does not block. */
 struct relay	*relay_new(struct box *, int listener);
 void		 relay_free(struct relay *);		/* with connections */

@@ -228,7 +228,7 @@ static void
 take(struct resolved *r, const uint8_t *addr, int v6)
 {
 	struct prefix	p;
-	int		sealed, host;
+	int		is_sealed, host;
 
 	prefix_of(addr, v6, &p);
 	is_sealed = sealed_holds(&p);
