@@ -74,13 +74,26 @@ row_ask(struct http_req *r, const char *id,
 
 /* ---- create ------------------------------------------------------- */
 
+/* The kind, and with allowlist the list, which is the caller's. */
 static int
-create_network(struct http_req *r, const json_t *body, unsigned int *ret)
+create_network(struct http_req *r, const json_t *body, unsigned int *ret,
+    struct allowlist **ret_list)
 {
-	const json_t	*n = json_object_get(body, "network");
+	const json_t	*n = json_object_get(body, "network"),
+			*allow = json_object_get(body, "allow");
+	int		 is;
 
 	*ret = network_default();
-	return n == NULL ? 0 : network_asked(r, json_string_value(n), ret);
+	if (n != NULL && network_asked(r, json_string_value(n), ret) == -1)
+		return -1;
+	is = *ret == NETWORK_ALLOWLIST;
+	if (allow != NULL && !is) {
+		http_fail(r, CODE_BAD_REQUEST, "allow", "Expected: nothing, "
+		    "for only \"network\": \"allowlist\" has a list.");
+		return -1;
+	}
+	return !is || (*ret_list = allowlist_take(r, allow, "allow")) != NULL ?
+	    0 : -1;
 }
 
 static int
@@ -322,6 +335,7 @@ create_begin(struct http_req *r, const struct key *key,
 	const json_t		*body = http_json(r);
 	const char		*rootfs;
 	struct row_sandbox	 row = { 0 };
+	struct allowlist	*list = NULL;
 	struct box		*b;
 	unsigned int		 network;
 	char			 id[27];
@@ -334,15 +348,16 @@ create_begin(struct http_req *r, const struct key *key,
 		http_fail(r, CODE_STOPPING, NULL, "The server stops.");
 		return;
 	}
-	if (create_network(r, body, &network) == -1 ||
-	    create_limits(r, body, &row) == -1 ||
-	    create_name(r, body, row.name) == -1)
+	if (create_limits(r, body, &row) == -1 ||
+	    create_name(r, body, row.name) == -1 ||
+	    create_network(r, body, &network, &list) == -1)
 		return;
 	row.labels = list_from_object(json_object_get(body, "labels"));
 	row.env = list_from_object(json_object_get(body, "env"));
 	if (create_lists(r, &row) == -1) {
 		list_free(&row.labels);
 		list_free(&row.env);
+		allowlist_free(list);
 		return;
 	}
 	ulid_new(id);
@@ -351,6 +366,7 @@ create_begin(struct http_req *r, const struct key *key,
 	    "rootfs"))) != NULL)
 		(void)str_copy(b->rootfs, rootfs, sizeof(b->rootfs));
 	b->network = network;
+	b->list = list;
 	b->memory_bytes = row.memory_bytes;
 	b->cpu_milli = row.cpu_milli;
 	b->pids = row.pids;
@@ -500,13 +516,64 @@ reply_row(struct http_req *r, const struct row_sandbox *row)
 	http_reply_json(r, 200, o);
 }
 
+struct ask_names {
+	struct http_req	*req;
+	struct box	*box;		/* referenced */
+};
+
+static json_t *
+named_json(const struct wire_bin *row)
+{
+	struct row_named	n;
+
+	if (wire_decode_into(&wire_row_named, row->data, row->len, NULL, 0,
+	    &n) == -1)
+		return NULL;
+	return json_pack("{ss sI sI sI sI}", "name", n.name,
+	    "connections", (json_int_t)n.connections,
+	    "open", (json_int_t)n.open,
+	    "sentBytes", (json_int_t)n.sent_bytes,
+	    "receivedBytes", (json_int_t)n.received_bytes);
+}
+
+/* What netd does not tell is null: the rest is told all the same. */
+static void
+names_told(void *arg, const struct msg *m)
+{
+	struct ask_names	*a = arg;
+	const struct wire_list	*rows = &m->body.net_names_are.rows;
+	json_t			*o = box_json(a->box), *names = json_null();
+	size_t			 i;
+
+	if (m->row->type == MSG_NET_NAMES_ARE)
+		names = json_array();
+	for (i = 0; json_is_array(names) && i < rows->n; i++)
+		(void)json_array_append_new(names,	/* NULL: left out */
+		    named_json(&rows->v[i]));
+	(void)json_object_set_new(o, "names", names);
+	http_reply_json(a->req, 200, o);
+	box_unref(a->box);
+	free(a);
+}
+
 void
 api_sandbox_get(struct http_req *r)
 {
-	struct box	*b;
+	struct msg_net_names	 m = { .after = "" };
+	struct ask_names	*a;
+	struct box		*b;
 
-	if ((b = box_or_row(r, reply_row)) != NULL)
+	if ((b = box_or_row(r, reply_row)) == NULL)
+		return;
+	if (b->network != NETWORK_ALLOWLIST || b->state != BOX_READY) {
 		http_reply_json(r, 200, box_json(b));
+		return;
+	}
+	a = xcalloc(1, sizeof(*a));
+	a->req = r;
+	a->box = box_ref(b);
+	(void)str_copy(m.id, b->id, sizeof(m.id));
+	peer_ask(env.netd, MSG_NET_NAMES, &m, T_PRIVD, names_told, a);
 }
 
 static void

@@ -225,10 +225,12 @@ struct box {
 	/* its network: network.c */
 	enum { CHANGE_NOT, CHANGE_ASKED, CHANGE_AMENDS } changing;
 	int			 net_told;	/* by netd, later than privd */
-	int			 led_out;	/* it was egress in this run */
+	int			 led_out;	/* it was no none in this run */
+	struct allowlist	*list;	/* owned; until stored has it */
 	struct denials		*denials;	/* owned; NULL: none yet */
 	int			 counted;	/* these are known: */
-	uint64_t		 denied[DENIED_RULES];
+	uint64_t		 denied[DENIED_RULES]; /* by netd's count */
+	uint64_t		 denied_told[DENIED_RULES]; /* as told, all along */
 	uint64_t		 connections, names;
 	uint64_t		 sent_bytes, sent_packets;
 	uint64_t		 received_bytes, received_packets;
@@ -512,6 +514,32 @@ void	 session_announced(struct box *, const char *id, const char *name,
 /* ---- network.c ---------------------------------------------------- */
 
 /* The kind of this name.  0, or -1 and it was answered. */
+/*
+ * allowlist.c: a list in canonical form, in order, each entry once.
+ */
+struct allowlist { char **v; size_t n, cap; };
+
+void	 allowlist_free(struct allowlist *);		/* NULL too */
+/*
+ * From a request's member, an array of strings; NULL: it was answered why
+ * not.
+ */
+struct allowlist *allowlist_take(struct http_req *, const json_t *entries,
+	    const char *member);
+/* 0, or -1: they are more than ALLOW_MAX now. */
+int	 allowlist_change(struct allowlist *, const struct allowlist *add,
+	    const struct allowlist *drop);
+json_t	*allowlist_json(const struct allowlist *);
+/*
+ * Puts it into stored, where SANDBOX_NETWORK then makes it the box's.  Takes
+ * the list; calls cb once, later.
+ */
+void	 allowlist_put(const char *id, struct allowlist *,
+	    void (*cb)(void *, enum wb_code, const char *detail), void *arg);
+/* The list that a box has: the callee's, or NULL and why. */
+void	 allowlist_get(const char *id, void (*cb)(void *, struct allowlist *,
+	    enum wb_code, const char *detail), void *arg);
+
 int	 network_asked(struct http_req *, const char *name,
 	    unsigned int *ret);
 unsigned int network_default(void);

@@ -676,6 +676,36 @@ boot_make(struct boot *o)
 	box_move(b, BOX_PROVISIONING, "", 0, NULL, boot_provisioned, o);
 }
 
+/* ---- its list, where it has one: after the row, before it is made ------ */
+
+static void
+boot_listed(void *arg, const struct msg *m)
+{
+	struct boot	*o = arg;
+
+	if (peer_code(m) != CODE_NONE)
+		boot_fail(o, peer_code(m), peer_detail(m));
+	else if (!boot_is_aborted(o))
+		boot_make(o);
+}
+
+/* The step is RECORD: nobody ends a boot while stored is asked. */
+static void
+boot_list_put(void *arg, enum wb_code code, const char *detail)
+{
+	struct msg_sandbox_network	 m = { .network = NETWORK_ALLOWLIST };
+	struct boot			*o = arg;
+
+	if (code != CODE_NONE) {
+		boot_fail(o, code, detail);
+		return;
+	}
+	(void)str_copy(m.id, o->box->id, sizeof(m.id));
+	(void)str_copy(m.actor, o->actor, sizeof(m.actor));
+	(void)str_copy(m.request, o->request, sizeof(m.request));
+	peer_ask(env.stored, MSG_SANDBOX_NETWORK, &m, T_STORE, boot_listed, o);
+}
+
 static void
 boot_recorded(void *arg, const struct msg *m)
 {
@@ -694,7 +724,9 @@ boot_recorded(void *arg, const struct msg *m)
 	}
 	if (o->recorded != NULL)
 		o->recorded(b, CODE_NONE, "", o->arg);
-	if (!boot_is_aborted(o))
+	if (b->list != NULL)
+		allowlist_put(b->id, steal_ptr(&b->list), boot_list_put, o);
+	else if (!boot_is_aborted(o))
 		boot_make(o);
 }
 

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allow.h"
 #include "apid.h"
 #include "denied.h"
 #include "log.h"
@@ -52,6 +53,7 @@ struct denied {
 	uint8_t		 addr[16], len;	/* 4, 16; 0: several */
 	uint8_t		 rule, proto;
 	uint16_t	 port;
+	char		*name;		/* owned; NULL: none */
 };
 
 struct denials {
@@ -87,15 +89,40 @@ addr_text(const struct denied *d, char buf[INET6_ADDRSTRLEN])
 
 /* ---- the record ------------------------------------------------------ */
 
+/* The entry that would have allowed it; "" where none would. */
+static const char *
+entry(const struct denied *d, char buf[ALLOW_TEXT])
+{
+	buf[0] = '\0';
+	if (d->name == NULL || (d->rule != DENIED_NAME &&
+	    d->rule != DENIED_PORT))
+		return buf;
+	if (d->port == 0)
+		(void)snprintf(buf, ALLOW_TEXT, "%s", d->name);
+	else
+		(void)snprintf(buf, ALLOW_TEXT, "%s:%u", d->name, d->port);
+	return buf;
+}
+
+static int
+is_one(const struct denied *d)
+{
+	return d->len != 0 || d->name != NULL;
+}
+
 static void
 append(const struct box *b, const struct denied *d, uint64_t count)
 {
 	struct event_egress_denied	e = { .port = d->port,
 	    .count = count };
-	char				addr[INET6_ADDRSTRLEN], buf[16];
+	char				addr[INET6_ADDRSTRLEN], buf[16],
+					text[ALLOW_TEXT];
 
 	(void)str_copy(e.address, addr_text(d, addr), sizeof(e.address));
-	if (d->len != 0)
+	if (d->name != NULL)
+		(void)str_copy(e.name, d->name, sizeof(e.name));
+	(void)str_copy(e.entry, entry(d, text), sizeof(e.entry));
+	if (is_one(d))
 		(void)str_copy(e.protocol, denied_proto(d->proto, buf),
 		    sizeof(e.protocol));
 	event_append(EVENT_EGRESS_DENIED, &e, "netd", b->id, "", "",
@@ -127,6 +154,13 @@ static uint64_t
 add(uint64_t a, uint64_t b)
 {
 	return a > WB_U63 - b ? WB_U63 : a + b;
+}
+
+/* A counter may have more than a number in JSON here has. */
+static uint64_t
+total(uint64_t n)
+{
+	return n > WB_U63 ? WB_U63 : n;
 }
 
 /* Whether this one may stand in the record. */
@@ -170,6 +204,13 @@ nth(const struct denials *dn, size_t i)
 	return &dn->ring[(dn->head + dn->n - 1 - i) % dn->cap];
 }
 
+static int
+has_name(const struct denied *d, const char *name)
+{
+	return d->name == NULL || name == NULL ? d->name == name :
+	    strcmp(d->name, name) == 0;
+}
+
 /* The one of which netd tells once more, or NULL. */
 static struct denied *
 find(const struct denials *dn, const struct denied *d)
@@ -177,9 +218,9 @@ find(const struct denials *dn, const struct denied *d)
 	struct denied	*o;
 	size_t		 i;
 
-	for (i = 0; i < dn->n && d->len != 0; i++) {
+	for (i = 0; i < dn->n && is_one(d); i++) {
 		o = nth(dn, i);
-		if (o->at_ms == d->at_ms && o->rule == d->rule &&
+		if (has_name(o, d->name) && o->at_ms == d->at_ms && o->rule == d->rule &&
 		    o->proto == d->proto && o->port == d->port &&
 		    o->len == d->len &&
 		    memcmp(o->addr, d->addr, sizeof(o->addr)) == 0)
@@ -188,14 +229,16 @@ find(const struct denials *dn, const struct denied *d)
 	return NULL;
 }
 
+/* Takes the name. */
 static void
-keep(struct denials *dn, const struct denied *d)
+keep(struct denials *dn, struct denied *d)
 {
 	struct denied	*o = find(dn, d);
 
 	if (o != NULL) {
 		o->count = add(o->count, d->count);
 		o->last_ms = d->last_ms;
+		free(d->name);
 		return;
 	}
 	if (dn->n == dn->cap && dn->cap < RING) {	/* head is 0 yet */
@@ -207,6 +250,7 @@ keep(struct denials *dn, const struct denied *d)
 		/* the oldest came first, and may have been seen last */
 		if (dn->lost_ms < dn->ring[dn->head].last_ms)
 			dn->lost_ms = dn->ring[dn->head].last_ms;
+		free(dn->ring[dn->head].name);
 		dn->head = (dn->head + 1) % RING;
 	} else
 		dn->n++;
@@ -230,12 +274,15 @@ void
 denials_free(struct box *b)
 {
 	struct denials	*dn = b->denials;
+	size_t		 i;
 
 	if (dn == NULL)
 		return;
 	b->denials = NULL;
 	sum_tell(dn);		/* of what is no more this is the last word */
 	(void)event_del(&dn->sum);
+	for (i = 0; i < dn->n; i++)
+		free(nth(dn, i)->name);
 	free(dn->ring);
 	free(dn);
 }
@@ -248,8 +295,9 @@ wrong(const struct msg_net_denied *m)
 {
 	if (m->address.len != 0 && m->address.len != 4 && m->address.len != 16)
 		return "address has neither 4 nor 16 bytes";
-	if (m->address.len == 0 && (m->port != 0 || m->protocol != 0))
-		return "a port or protocol without an address";
+	if (m->address.len == 0 && m->name[0] == '\0' &&
+	    (m->port != 0 || m->protocol != 0))
+		return "a port or protocol without an address or name";
 	return NULL;
 }
 
@@ -271,7 +319,7 @@ box_of(const char *id)
 	 * also one whose processes have ended, or whose network is none since:
 	 * the last word comes later
 	 */
-	if (b != NULL && (b->network == NETWORK_EGRESS || b->led_out) &&
+	if (b != NULL && (b->network != NETWORK_NONE || b->led_out) &&
 	    b->state != BOX_REQUESTED)
 		return b;
 	if (bucket_take_n(&strays, 60, 1, 60))
@@ -302,9 +350,12 @@ denials_told(struct peer *netd, const struct msg_net_denied *m)
 		memcpy(d.addr, m->address.data, d.len);
 	d.last_ms = now_ms();
 	d.at_ms = when(b, m->since_ms, d.last_ms);
+	if (m->name[0] != '\0')
+		d.name = xstrdup(m->name);
+	b->denied_told[d.rule] = total(add(b->denied_told[d.rule], m->count));
 	dn = denials_of(b);
-	keep(dn, &d);
 	record(dn, &d, m->count);
+	keep(dn, &d);
 }
 
 /* ---- who asks -------------------------------------------------------- */
@@ -314,11 +365,17 @@ denials_totals(const struct box *b)
 {
 	if (!b->counted)
 		return json_null();
-	return json_pack("{sI sI sI sI}",
+	return json_pack("{sI sI sI sI sI sI sI sI sI sI}",
 	    "sealed", (json_int_t)b->denied[DENIED_SEALED],
 	    "host", (json_int_t)b->denied[DENIED_HOST],
 	    "limited", (json_int_t)b->denied[DENIED_LIMITED],
-	    "protocol", (json_int_t)b->denied[DENIED_PROTOCOL]);
+	    "protocol", (json_int_t)b->denied[DENIED_PROTOCOL],
+	    "address", (json_int_t)b->denied[DENIED_ADDRESS],
+	    "name", (json_int_t)b->denied_told[DENIED_NAME],
+	    "port", (json_int_t)b->denied_told[DENIED_PORT],
+	    "tls", (json_int_t)b->denied_told[DENIED_TLS],
+	    "http", (json_int_t)b->denied_told[DENIED_HTTP],
+	    "namesExhausted", (json_int_t)b->denied_told[DENIED_EXHAUSTED]);
 }
 
 json_t *
@@ -335,17 +392,10 @@ denials_traffic(const struct box *b)
 	    "receivedPackets", (json_int_t)b->received_packets);
 }
 
-/* A counter may have more than a number in JSON here has. */
-static uint64_t
-total(uint64_t n)
-{
-	return n > WB_U63 ? WB_U63 : n;
-}
-
 void
 denials_counted(struct box *b, const struct msg_net_status_is *n)
 {
-	if (b->network != NETWORK_EGRESS || n->network != NETWORK_EGRESS)
+	if (b->network == NETWORK_NONE || n->network != b->network)
 		return;
 	b->counted = 1;
 	b->denied[DENIED_SEALED] = total(n->sealed);
@@ -361,13 +411,31 @@ denials_counted(struct box *b, const struct msg_net_status_is *n)
 }
 
 #define TOLD		64	/* rows of an answer; proto.def */
-#define ROW_MAX		160	/* bytes of one */
+#define ROW_MAX		448	/* bytes of one */
+#define ROWS_BYTES	10000	/* of all; proto.def */
+
+static size_t
+row_put(const struct denied *d, uint8_t *buf)
+{
+	struct row_denied	row = { .at_ms = d->at_ms,
+	    .last_ms = d->last_ms, .rule = d->rule,
+	    .address = { d->addr, d->len }, .protocol = d->proto,
+	    .port = d->port, .count = d->count };
+	ssize_t			n;
+
+	if (d->name != NULL)
+		(void)str_copy(row.name, d->name, sizeof(row.name));
+	if ((n = wire_encode(&wire_row_denied, &row, buf, ROW_MAX)) == -1)
+		fatalx("encode denial: %s", wire_error());
+	return (size_t)n;
+}
 
 /* A runner that does not take answers is told no more of them. */
 void
 denials_ask(const struct box *b, struct peer *p, uint32_t rid)
 {
-	static uint8_t			 buf[TOLD][ROW_MAX];
+	static uint8_t			 buf[ROWS_BYTES];
+	size_t				 used = 0;
 	const struct denials		*dn = b->denials;
 	struct msg_box_denials_are	 a = {
 	    .network = b->network, .counted = (uint64_t)b->counted,
@@ -382,27 +450,19 @@ denials_ask(const struct box *b, struct peer *p, uint32_t rid)
 	};
 	struct msg_error		 e = { .code = CODE_BUSY,
 					    .detail = "read what was told" };
-	struct row_denied		 row;
-	const struct denied		*d;
 	struct wire_bin			 v[TOLD];
-	ssize_t				 n;
+	size_t				 n;
 
 	if (peer_full(p)) {
 		peer_reply(p, MSG_ERROR, rid, &e);
 		return;
 	}
 	for (a.rows.v = v; dn != NULL && a.rows.n < dn->n &&
-	    a.rows.n < TOLD; a.rows.n++) {
-		d = nth(dn, a.rows.n);
-		row = (struct row_denied){ .at_ms = d->at_ms,
-		    .last_ms = d->last_ms, .rule = d->rule,
-		    .address = { d->addr, d->len }, .protocol = d->proto,
-		    .port = d->port, .count = d->count };
-		if ((n = wire_encode(&wire_row_denied, &row, buf[a.rows.n],
-		    ROW_MAX)) == -1)
-			fatalx("encode denial: %s", wire_error());
-		v[a.rows.n].data = buf[a.rows.n];
-		v[a.rows.n].len = (size_t)n;
+	    a.rows.n < TOLD && used + ROW_MAX <= sizeof(buf); a.rows.n++) {
+		n = row_put(nth(dn, a.rows.n), buf + used);
+		v[a.rows.n].data = buf + used;
+		v[a.rows.n].len = n;
+		used += n;
 	}
 	peer_reply(p, MSG_BOX_DENIALS_ARE, rid, &a);
 }
@@ -410,15 +470,17 @@ denials_ask(const struct box *b, struct peer *p, uint32_t rid)
 static json_t *
 denied_json(const struct denied *d)
 {
-	char	addr[INET6_ADDRSTRLEN], buf[16];
+	char	addr[INET6_ADDRSTRLEN], buf[16], text[ALLOW_TEXT];
 
-	return json_pack("{so so ss so so so sI}",
+	return json_pack("{so so ss so so so so so sI}",
 	    "at", time_json(d->at_ms), "lastAt", time_json(d->last_ms),
 	    "rule", denied_name(d->rule),
+	    "name", d->name == NULL ? json_null() : json_string(d->name),
 	    "address", text_json_or_null(addr_text(d, addr)),
-	    "protocol", d->len == 0 ? json_null() :
+	    "protocol", !is_one(d) ? json_null() :
 		json_string(denied_proto(d->proto, buf)),
 	    "port", d->port == 0 ? json_null() : json_integer(d->port),
+	    "entry", text_json_or_null(entry(d, text)),
 	    "count", (json_int_t)d->count);
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allow.h"
 #include "apid.h"
 #include "log.h"
 #include "xmalloc.h"
@@ -22,6 +23,8 @@ struct change {
 	struct box	*box;		/* referenced */
 	struct http_req	*req;		/* NULL: it is amended */
 	unsigned int	 from, to;
+	struct allowlist *list;		/* owned; the new one, or what of */
+	struct allowlist *drop;		/* the old one goes; NULL: none */
 	enum wb_code	 code;		/* why it goes back */
 	char		 detail[256];
 };
@@ -31,13 +34,13 @@ network_asked(struct http_req *r, const char *name, unsigned int *ret)
 {
 	unsigned int	i;
 
-	for (i = NETWORK_NONE; i <= NETWORK_EGRESS; i++)
+	for (i = NETWORK_NONE; i <= NETWORK_ALLOWLIST; i++)
 		if (strcmp(name, network_name(i)) == 0) {
 			*ret = i;
 			return 0;
 		}
 	http_fail(r, CODE_NETWORK_UNSUPPORTED, "network", "This server has no "
-	    "network \"%s\": write \"network\": \"none\" or \"egress\".",
+	    "network \"%s\": write \"none\", \"egress\" or \"allowlist\".",
 	    name);
 	return -1;
 }
@@ -69,6 +72,8 @@ change_over(struct change *c)
 {
 	c->box->changing = CHANGE_NOT;
 	box_unref(c->box);
+	allowlist_free(c->list);
+	allowlist_free(c->drop);
 	free(c);
 }
 
@@ -76,7 +81,7 @@ change_over(struct change *c)
 static void
 change_set(struct box *b, unsigned int network)
 {
-	b->led_out |= b->network == NETWORK_EGRESS;
+	b->led_out |= b->network != NETWORK_NONE;
 	b->network = network;
 	b->changed_ms = now_ms();
 	b->counted = 0;			/* by the other kind */
@@ -136,6 +141,14 @@ change_back(void *arg, const struct msg *m)
 
 /* ---- in netd -------------------------------------------------------- */
 
+/* Whether the kind that it failed to become leads to more than that before. */
+static int
+leads_out(const struct change *c)
+{
+	return c->to != c->from && (c->to == NETWORK_EGRESS ||
+	    c->from == NETWORK_NONE);
+}
+
 static void
 change_failed(struct change *c, const struct msg_error *e)
 {
@@ -147,7 +160,7 @@ change_failed(struct change *c, const struct msg_error *e)
 	}
 	c->code = (enum wb_code)e->code;
 	(void)str_copy(c->detail, e->detail, sizeof(c->detail)); /* cut */
-	if (c->to != NETWORK_NONE && c->to != c->from) {
+	if (leads_out(c)) {
 		change_record(c, c->from, c->detail[0] != '\0' ? c->detail :
 		    code_name(c->code), change_back);
 		return;
@@ -239,17 +252,156 @@ may_change(struct http_req *r, const struct box *b)
 	return 0;
 }
 
+/* ---- lists ------------------------------------------------------------ */
+
+static void
+change_put(void *arg, enum wb_code code, const char *detail)
+{
+	struct change	*c = arg;
+
+	if (code == CODE_NONE && is_leaving(c->box))
+		code = box_refuses(c->box, &detail);
+	if (code != CODE_NONE) {
+		api_fail(c->req, code, detail);
+		change_over(c);
+		return;
+	}
+	change_record(c, c->to, "", change_recorded);
+}
+
+static void
+change_list(struct change *c)
+{
+	if (c->list->n > ALLOW_MAX) {
+		http_fail(c->req, CODE_BAD_REQUEST, "allow", "Expected: at "
+		    "most %d entries in all.", ALLOW_MAX);
+		change_over(c);
+		return;
+	}
+	allowlist_put(c->box->id, steal_ptr(&c->list), change_put, c);
+}
+
+/* The list that it has is to have more, and less. */
+static void
+change_read(void *arg, struct allowlist *now, enum wb_code code,
+    const char *detail)
+{
+	struct change		*c = arg;
+	struct allowlist	*add = c->list;
+
+	if (now == NULL) {
+		api_fail(c->req, code, detail);
+		change_over(c);
+		return;
+	}
+	c->list = now;
+	(void)allowlist_change(now, add, c->drop);	/* told by its size */
+	allowlist_free(add);
+	change_list(c);
+}
+
+/* Which members a body may have beside the kind; 0: it was answered. */
+static int
+members_fit(struct http_req *r, const struct box *b, unsigned int to)
+{
+	const json_t	*body = http_json(r);
+	int		 some = json_object_get(body, "add") != NULL ||
+			    json_object_get(body, "remove") != NULL;
+
+	if (to != NETWORK_ALLOWLIST && (some ||
+	    json_object_get(body, "allow") != NULL))
+		http_fail(r, CODE_BAD_REQUEST, some ? "add" : "allow",
+		    "Expected: nothing, for only \"network\": \"allowlist\" "
+		    "has a list.");
+	else if (some && json_object_get(body, "allow") != NULL)
+		http_fail(r, CODE_BAD_REQUEST, "allow", "Expected: either "
+		    "the whole list, or \"add\" and \"remove\".");
+	else if (some && b->network != NETWORK_ALLOWLIST)
+		http_fail(r, CODE_BAD_REQUEST, "add", "Expected: \"allow\", "
+		    "the whole list, for the sandbox has none yet.");
+	else
+		return 1;
+	return 0;
+}
+
+/* NULL: it was answered. */
+static struct allowlist *
+member(struct http_req *r, const char *name)
+{
+	return allowlist_take(r, json_object_get(http_json(r), name), name);
+}
+
+static void
+change_allowlist(struct http_req *r, struct box *b)
+{
+	const json_t		*body = http_json(r);
+	int			 whole = json_object_get(body, "add") == NULL &&
+				    json_object_get(body, "remove") == NULL;
+	struct allowlist	*list = member(r, whole ? "allow" : "add"),
+				*drop = list == NULL ? NULL :
+				    member(r, "remove");
+	struct change		*c;
+
+	if (drop == NULL) {
+		allowlist_free(list);
+		return;
+	}
+	c = change_new(b, r, NETWORK_ALLOWLIST);
+	c->list = list;
+	c->drop = drop;
+	if (whole)
+		change_list(c);
+	else
+		allowlist_get(b->id, change_read, c);
+}
+
 void
 api_sandbox_network(struct http_req *r)
 {
 	struct box	*b = api_box(r);
+	const json_t	*body = http_json(r);
 	unsigned int	 to;
 
 	if (b == NULL || network_asked(r, json_string_value(json_object_get(
-	    http_json(r), "network")), &to) == -1 || !may_change(r, b))
+	    body, "network")), &to) == -1 || !members_fit(r, b, to) ||
+	    !may_change(r, b))
 		return;
-	if (to == b->network)		/* netd says whether it is so */
+	if (to == NETWORK_ALLOWLIST && (to != b->network ||
+	    json_object_size(body) > 1))
+		change_allowlist(r, b);
+	else if (to == b->network)	/* netd says whether it is so */
 		change_ask(change_new(b, r, to));
 	else
 		change_record(change_new(b, r, to), to, "", change_recorded);
+}
+
+/* ---- what there is ------------------------------------------------------ */
+
+static void
+list_told(void *arg, struct allowlist *l, enum wb_code code,
+    const char *detail)
+{
+	struct http_req	*r = arg;
+
+	if (l == NULL)
+		api_fail(r, code, detail);
+	else
+		http_reply_json(r, 200, json_pack("{ss so}", "network",
+		    network_name(NETWORK_ALLOWLIST), "allow",
+		    allowlist_json(l)));
+	allowlist_free(l);
+}
+
+void
+api_sandbox_network_get(struct http_req *r)
+{
+	const struct box	*b = api_box(r);
+
+	if (b == NULL)
+		return;
+	if (b->network == NETWORK_ALLOWLIST)
+		allowlist_get(b->id, list_told, r);
+	else
+		http_reply_json(r, 200, json_pack("{ss sn}", "network",
+		    network_name(b->network), "allow"));
 }

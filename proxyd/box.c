@@ -96,7 +96,7 @@ static struct event_base	*base;		/* borrowed */
 
 static void	read_next(struct served *);
 
-/* ---- the table ------------------------------------------------------------ */
+/* ---- the table ----------------------------------------------------- */
 
 static struct served *
 of(struct box *b)
@@ -158,7 +158,7 @@ served_unref(struct served *s)
 	free(s);
 }
 
-/* ---- what was denied ---------------------------------------------------------- */
+/* ---- what was denied ----------------------------------------------- */
 
 static void
 tell(struct served *s, const struct denial *d)
@@ -249,7 +249,7 @@ box_denied(struct box *b, enum denied_rule rule, const char *name,
 		fatalx("event_add");
 }
 
-/* ---- addresses for names --------------------------------------------------------- */
+/* ---- addresses for names ------------------------------------------- */
 
 /* What waits is told, as far as there are numbers; or all of it: none is. */
 static void
@@ -327,7 +327,7 @@ box_name(struct box *b, const char *name, void (*cb)(void *, struct named *),
 	take_more(s);
 }
 
-/* ---- the list ----------------------------------------------------------------------- */
+/* ---- the list ------------------------------------------------------ */
 
 static void
 reading_free(struct served *s)
@@ -481,7 +481,7 @@ read_start(struct served *s, struct chan *c, uint32_t rid)
 	read_next(s);
 }
 
-/* ---- netd ------------------------------------------------------------------------------ */
+/* ---- netd ---------------------------------------------------------- */
 
 static void
 refuse(struct chan *c, const struct msg *m, enum wb_code code,
@@ -547,7 +547,7 @@ on_end(struct chan *c, const struct msg *m)
 	proxyd_sent(c, chan_ok(c, m->rid));
 }
 
-/* ---- what was done by name ------------------------------------------------------------- */
+/* ---- what was done by name ----------------------------------------- */
 
 static ssize_t
 row_put(uint8_t *buf, size_t room, const struct named *n)

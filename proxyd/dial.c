@@ -98,7 +98,7 @@ timer_add(struct event *ev, unsigned int ms)
 		fatalx("event_add");
 }
 
-/* ---- one address ---------------------------------------------------------- */
+/* ---- one address --------------------------------------------------- */
 
 static void
 attempt_end(struct attempt *a)
@@ -218,7 +218,7 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 	over(arg, -1, NULL);
 }
 
-/* ---- all of it --------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------- */
 
 static void
 on_resolved(void *arg, const struct resolved *r)

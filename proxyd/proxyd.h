@@ -20,7 +20,7 @@
 
 struct event_base;
 
-/* ---- dns.c: messages of the name service (RFC 1035, 6891) -------------- */
+/* ---- dns.c: messages of the name service (RFC 1035, 6891) ---------- */
 
 #define DNS_MAX		512		/* bytes of any answer */
 #define DNS_QUERY_MAX	512		/* bytes of any query that is read */
@@ -54,7 +54,7 @@ int		 dns_parse(const uint8_t *, size_t n, struct dns_query *ret,
 size_t		 dns_answer(const struct dns_query *, enum dns_rcode,
 		    const uint8_t addr[4], uint8_t ret[DNS_MAX]);
 
-/* ---- names.c: synthetic addresses --------------------------------------- */
+/* ---- names.c: synthetic addresses ---------------------------------- */
 
 #define NAMES_LIVE	4096		/* of a box */
 #define NAMES_LAST	65535		/* 198.18.0.0/16 less the first */
@@ -95,7 +95,7 @@ struct named	*names_at(struct names *, uint32_t addr);
 struct named	*names_next(struct names *, const char *name);
 uint32_t	 named_addr(const struct named *);	/* host order */
 
-/* ---- hello.c: the first bytes of TLS ------------------------------------ */
+/* ---- hello.c: the first bytes of TLS ------------------------------- */
 
 #define HELLO_MAX	16384		/* bytes in which it must be told */
 
@@ -114,7 +114,7 @@ enum hello {
 enum hello	 hello_read(const uint8_t *, size_t n,
 		    char ret_name[ALLOW_NAME]);
 
-/* ---- head.c: plain HTTP, request by request ------------------------------ */
+/* ---- head.c: plain HTTP, request by request ------------------------ */
 
 #define HEAD_MAX	16384		/* bytes of one request's head */
 
@@ -150,7 +150,7 @@ enum head_is	 head_read(struct head *, const uint8_t *, size_t n,
  */
 int		 head_answer(struct head *, const uint8_t *, size_t n);
 
-/* ---- resolve.c: names to addresses that may be connected to -------------- */
+/* ---- resolve.c: names to addresses that may be connected to -------- */
 
 #define RESOLVE_MAX	8		/* addresses of one answer */
 
@@ -180,7 +180,7 @@ void		 resolve_cancel(struct lookup *);
 /* 1: nothing of ours may be connected to it; 0: it may. */
 int		 resolve_sealed(const uint8_t *addr, int v6);
 
-/* ---- box.c: boxes, and what netd says of them ----------------------------- */
+/* ---- box.c: boxes, and what netd says of them ---------------------- */
 
 enum box_socket { BOX_RELAY, BOX_UDP, BOX_TCP, BOX_NSOCKETS };
 
@@ -207,13 +207,13 @@ void		 box_denied(struct box *, enum denied_rule, const char *name,
 		    const uint8_t *addr, int v6, int proto,
 		    unsigned int port);
 
-/* ---- ns.c: the name service ------------------------------------------------ */
+/* ---- ns.c: the name service ---------------------------------------- */
 
 /* Takes both sockets, which do not block. */
 struct ns	*ns_new(struct event_base *, struct box *, int udp, int tcp);
 void		 ns_free(struct ns *);			/* NULL too */
 
-/* ---- pump.c: bytes from one socket to another ---------------------------- */
+/* ---- pump.c: bytes from one socket to another ---------------------- */
 
 /* One direction of a connection. */
 struct half {
@@ -241,7 +241,7 @@ enum moved	 half_copy(struct half *, size_t n, size_t *ret_n);
 /* Gives the pipe back, whatever is in it. */
 void		 half_end(struct half *, unsigned int *lent);
 
-/* ---- dial.c: connecting to a name ------------------------------------------ */
+/* ---- dial.c: connecting to a name ---------------------------------- */
 
 struct dial;
 
@@ -255,7 +255,7 @@ struct dial	*dial(struct event_base *, const char *name,
 		    const struct resolved *why), void *arg);
 void		 dial_cancel(struct dial *);
 
-/* ---- relay.c: connections of boxes ----------------------------------------- */
+/* ---- relay.c: connections of boxes --------------------------------- */
 
 /* most: connections of a box. */
 void		 relay_init(struct event_base *, unsigned int most);
@@ -265,7 +265,7 @@ void		 relay_free(struct relay *);		/* with connections */
 /* Ends connections that the list of its box does not allow. */
 void		 relay_judge(struct relay *);
 
-/* ---- proxyd.c ---------------------------------------------------------------- */
+/* ---- proxyd.c ------------------------------------------------------ */
 
 /* As peer_ask() of apid: cb once, NULL when stored does not answer. */
 void		 proxyd_ask_stored(unsigned int type, const void *body,

@@ -34,7 +34,7 @@ static SLIST_HEAD(, pipe)	free_pipes = SLIST_HEAD_INITIALIZER(free_pipes);
 static unsigned int		npipes;		/* made */
 static uint8_t			scratch[65536];
 
-/* ---- pipes ----------------------------------------------------------------- */
+/* ---- pipes --------------------------------------------------------- */
 
 static struct pipe *
 pipe_lend(unsigned int *lent)
@@ -81,7 +81,7 @@ half_end(struct half *h, unsigned int *lent)
 	npipes--;
 }
 
-/* ---- moving ------------------------------------------------------------------- */
+/* ---- moving -------------------------------------------------------- */
 
 static int
 is_later(void)

@@ -92,7 +92,7 @@ static struct {
 
 static uint8_t	peeked[HEAD_MAX + HELLO_MAX];
 
-/* ---- queues -------------------------------------------------------------- */
+/* ---- queues -------------------------------------------------------- */
 
 static void
 turn_soon(void)
@@ -128,7 +128,7 @@ conn_unready(struct conn *c)
 	c->is_ready = 0;
 }
 
-/* ---- ends ------------------------------------------------------------------ */
+/* ---- ends ---------------------------------------------------------- */
 
 static void
 reset(int fd)
@@ -174,7 +174,7 @@ conn_refuse(struct conn *c, enum denied_rule rule, const char *name)
 	conn_end(c, 1);
 }
 
-/* ---- the judge --------------------------------------------------------------- */
+/* ---- the judge ----------------------------------------------------- */
 
 /* What a step says of its connection: it is gone, or what half_move() says. */
 enum step { STEP_GONE, STEP_WAITS, STEP_MORE };
@@ -297,7 +297,7 @@ judge(struct conn *c)
 	    judge_hello(c, (size_t)n);
 }
 
-/* ---- both ways ----------------------------------------------------------------- */
+/* ---- both ways ----------------------------------------------------- */
 
 static enum step
 moved(struct conn *c, enum moved m, int *ended)
@@ -434,7 +434,7 @@ on_turn(evutil_socket_t fd, short what, void *arg)
 		turn_soon();
 }
 
-/* ---- events ------------------------------------------------------------------------ */
+/* ---- events -------------------------------------------------------- */
 
 static void
 on_ready(evutil_socket_t fd, short what, void *arg)
@@ -522,7 +522,7 @@ conn_new(struct relay *r, int fd, struct named *n, unsigned int port)
 	c->dial = dial(rl.base, n->name, port, on_dialled, c);
 }
 
-/* ---- accepting ------------------------------------------------------------------------ */
+/* ---- accepting ----------------------------------------------------- */
 
 /* The one that was wanted, or NULL: none of ours. */
 static struct named *
@@ -602,7 +602,7 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* ---- all of it ---------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------- */
 
 struct relay *
 relay_new(struct box *b, int listener)

@@ -59,7 +59,7 @@ static struct {
 	int			 known;
 } rs = { .news = -1, .ask = -1 };
 
-/* ---- what may not be connected to ---------------------------------------- */
+/* ---- what may not be connected to ---------------------------------- */
 
 static int
 is_host(const struct prefix *p)
@@ -86,7 +86,7 @@ resolve_sealed(const uint8_t *addr, int v6)
 	return sealed_holds(&p) || is_host(&p);
 }
 
-/* ---- the host's addresses ---------------------------------------------------- */
+/* ---- the host's addresses ------------------------------------------ */
 
 static void
 look_in(unsigned int ms)
@@ -137,7 +137,7 @@ on_news(evutil_socket_t fd, short what, void *arg)
 		look_in(PAUSE_MS);
 }
 
-/* ---- c-ares in the loop -------------------------------------------------------- */
+/* ---- c-ares in the loop -------------------------------------------- */
 
 static void
 timer_set(void)
@@ -221,7 +221,7 @@ on_socket(void *arg, ares_socket_t fd, int readable, int writable)
 	want(w->write, writable);
 }
 
-/* ---- answers --------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------- */
 
 /* One address of an answer; the first that is refused is remembered. */
 static void
@@ -357,7 +357,7 @@ resolve_cancel(struct lookup *l)
 	l->cb = NULL;
 }
 
-/* ---- start -------------------------------------------------------------------------- */
+/* ---- start --------------------------------------------------------- */
 
 static void
 servers_set(const struct conf *c)
