@@ -12,7 +12,7 @@
 #include "ulid.h"
 #include "wb.h"
 
-/* One line; without an address it stands for several that are not told. */
+/* One line; without an address and a name it stands for several. */
 static int
 line(const struct row_denied *d)
 {
@@ -27,13 +27,14 @@ line(const struct row_denied *d)
 		    sizeof(addr));
 	else if (d->address.len != 0)
 		return -1;
-	if (d->address.len != 0)
+	if (d->address.len != 0 || d->name[0] != '\0')
 		name = denied_proto((unsigned int)d->protocol, proto);
 	if (d->port != 0)
 		(void)snprintf(port, sizeof(port), "%" PRIu64, d->port);
 	wb_age(d->last_ms, when);
 	(void)printf("%6s  %-8s  %-39s  %5s  %-8s  %" PRIu64 "\n", when,
-	    denied_name((unsigned int)d->rule), addr, port, name, d->count);
+	    denied_name((unsigned int)d->rule), d->name[0] != '\0' ?
+	    d->name : addr, port, name, d->count);
 	return 0;
 }
 
