@@ -27,7 +27,7 @@ struct event_base;
 #define DNS_TTL		5		/* seconds of an answer */
 
 enum dns_rcode { DNS_NOERROR = 0, DNS_FORMERR = 1, DNS_SERVFAIL = 2,
-	DNS_NXDOMAIN = 3, DNS_NOTIMP = 4 };
+	DNS_NXDOMAIN = 3, DNS_NOTIMP = 4, DNS_BADVERS = 16 };
 #define DNS_T_A		1
 #define DNS_T_AAAA	28
 
@@ -35,7 +35,8 @@ struct dns_query {
 	uint16_t	 id;
 	int		 rd;		/* recursion desired: echoed */
 	int		 edns;		/* it has an OPT record */
-	uint16_t	 type, class;
+	int		 opcode;	/* 0, but beside -1 */
+	uint16_t	 type, class;	/* class: always IN */
 	char		 name[ALLOW_NAME]; /* allow_name(), or what can be
 					 * shown of one that is none */
 	int		 is_name;	/* allow_name() took it */
@@ -45,8 +46,8 @@ struct dns_query {
 
 /*
  * n bytes are a query.  1: *ret is filled; 0: nothing is to be answered (it is
- * no query, or too short to say who asks); -1: *ret has id and rd, and
- * ret_rcode says what to answer, without the question.
+ * no query, or too short to say who asks); -1: *ret has what an answer without
+ * the question needs, and ret_rcode says which.
  */
 int		 dns_parse(const uint8_t *, size_t n, struct dns_query *ret,
 		    enum dns_rcode *ret_rcode);
