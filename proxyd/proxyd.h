@@ -68,7 +68,6 @@ size_t		 dns_answer(const struct dns_query *, enum dns_rcode,
  */
 struct named {
 	TAILQ_ENTRY(named)	 used;	/* least recently first */
-	struct named		*by_name, *by_number;	/* names.c's */
 	uint16_t		 number;
 	unsigned int		 open;	/* connections now: relay.c's */
 	uint64_t		 connections, sent_bytes, received_bytes;
@@ -79,7 +78,10 @@ struct names;
 
 struct names	*names_new(void);
 void		 names_free(struct names *);	/* none has connections */
-/* Numbers that stored has given: only these are ever given to names. */
+/*
+ * Numbers that stored has given: only these are ever given to names, each
+ * once.  They rise: what is not above all that came before is left out.
+ */
 void		 names_room(struct names *, unsigned int first,
 		    unsigned int count);
 unsigned int	 names_left(const struct names *);
