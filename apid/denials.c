@@ -472,16 +472,16 @@ denied_json(const struct denied *d)
 {
 	char	addr[INET6_ADDRSTRLEN], buf[16], text[ALLOW_TEXT];
 
-	return json_pack("{so so ss so so so so so sI}",
+	return json_pack("{so so ss so so so sI so so}",
 	    "at", time_json(d->at_ms), "lastAt", time_json(d->last_ms),
 	    "rule", denied_name(d->rule),
-	    "name", d->name == NULL ? json_null() : json_string(d->name),
 	    "address", text_json_or_null(addr_text(d, addr)),
 	    "protocol", !is_one(d) ? json_null() :
 		json_string(denied_proto(d->proto, buf)),
 	    "port", d->port == 0 ? json_null() : json_integer(d->port),
-	    "entry", text_json_or_null(entry(d, text)),
-	    "count", (json_int_t)d->count);
+	    "count", (json_int_t)d->count,
+	    "name", d->name == NULL ? json_null() : json_string(d->name),
+	    "entry", text_json_or_null(entry(d, text)));
 }
 
 /* From when on the list has all that netd told. */

@@ -21,6 +21,8 @@
 #define CROWD		40	/* boxes */
 #define ROUNDS		15	/* fewer than one may have */
 
+#define UNNAMED	",\"name\":null,\"entry\":null}"
+
 static struct world	w;
 
 static int
@@ -124,7 +126,7 @@ START_TEST(told)
 	world_denied(&w, &m, metadata, 4, 1);
 	await("good-e", "/denials", "\"rule\":\"sealed\",\"address\":"
 	    "\"169.254.169.254\",\"protocol\":\"tcp\",\"port\":80,"
-	    "\"count\":1}]");
+	    "\"count\":1" UNNAMED "]");
 	time_rfc3339(m.since_ms, at);
 	(void)snprintf(text, sizeof(text), "\"items\":[{\"at\":\"%s\"", at);
 	await("good-e", "/denials", text);
@@ -140,7 +142,7 @@ START_TEST(told)
 	/* the end of the window: the same one, so many more */
 	m.count = 6;
 	world_denied(&w, &m, metadata, 4, 1);
-	await("good-e", "/denials", "\"port\":80,\"count\":7}]");
+	await("good-e", "/denials", "\"port\":80,\"count\":7" UNNAMED "]");
 	await_records(2);
 	ck_assert_uint_eq(w.s->denied_data.count, 6);
 	/* what is without a port, and a protocol without a name */
@@ -150,14 +152,15 @@ START_TEST(told)
 	m.port = 0;
 	world_denied(&w, &m, v6, 16, 1);
 	await("good-e", "/denials", "\"rule\":\"protocol\",\"address\":"
-	    "\"fd12::1\",\"protocol\":\"132\",\"port\":null,\"count\":1},");
+	    "\"fd12::1\",\"protocol\":\"132\",\"port\":null,\"count\":1"
+	    UNNAMED ",");
 	/* and what is left of many */
 	m.protocol = 0;
 	m.rule = DENIED_HOST;
 	m.count = 4711;
 	world_denied(&w, &m, v6, 0, 1);
 	await("good-e", "/denials", "\"rule\":\"host\",\"address\":null,"
-	    "\"protocol\":null,\"port\":null,\"count\":4711},");
+	    "\"protocol\":null,\"port\":null,\"count\":4711" UNNAMED ",");
 	await_records(4);
 	ck_assert_str_eq(w.s->denied_data.address, "");
 	ck_assert_str_eq(w.s->denied_data.protocol, "");
@@ -177,7 +180,7 @@ START_TEST(totals)
 	w.s->totals[DENIED_LIMITED] = 1;
 	w.s->totals[DENIED_PROTOCOL] = UINT64_MAX;
 	await("good-e", "", "\"denied\":{\"sealed\":7,\"host\":3,"
-	    "\"limited\":1,\"protocol\":9223372036854775807}");
+	    "\"limited\":1,\"protocol\":9223372036854775807,");
 	await("good-e", "/denials", "\"totals\":{\"sealed\":7,\"host\":3,");
 	ck_assert_int_eq(on("GET", "good-n", "", &body), 200);
 	ck_has(body, "\"denied\":null");
@@ -194,7 +197,7 @@ START_TEST(newest)
 	world_denied(&w, &m, first, 4, RING + 44);
 	await("good-e", "/denials", "\"10.0.1.43\"");
 	ck_assert_int_eq(on("GET", "good-e", "/denials", &body), 200);
-	ck_assert_uint_eq(count(body, "\"count\":1}"), RING);
+	ck_assert_uint_eq(count(body, "\"count\":1" UNNAMED), RING);
 	ck_has(body, "\"10.0.0.44\"");
 	ck_has_not(body, "\"10.0.0.43\"");
 	ck_assert(strstr(body, "\"10.0.1.43\"") <
@@ -205,7 +208,7 @@ START_TEST(newest)
 	ck_assert_int_ge(strncmp(strstr(body, "\"since\":\"") + 9, at, 24),
 	    0);
 	ck_assert_int_eq(on("GET", "good-e", "/denials?limit=3", &few), 200);
-	ck_assert_uint_eq(count(few, "\"count\":1}"), 3);
+	ck_assert_uint_eq(count(few, "\"count\":1" UNNAMED), 3);
 	ck_has(few, "\"10.0.1.41\"");
 	ck_has_not(few, "\"10.0.1.40\"");
 	ck_assert_int_eq(on("GET", "good-e", "/denials?limit=257", NULL), 400);
@@ -250,7 +253,7 @@ START_TEST(ended)
 	struct msg_net_denied	m = of("good-s", 3);
 
 	world_denied(&w, &m, metadata, 4, 1);
-	await("good-s", "/denials", "\"count\":3}]");
+	await("good-s", "/denials", "\"count\":3" UNNAMED "]");
 	await_records(1);
 	ck_assert_str_eq(w.s->denied_last.sandbox, m.id);
 }
@@ -279,7 +282,7 @@ START_TEST(times)
 	m.since_ms = 0;
 	m.port = 80;
 	world_denied(&w, &m, metadata, 4, 3);
-	await("good-e", "/denials", "\"count\":9223372036854775807}");
+	await("good-e", "/denials", "\"count\":9223372036854775807" UNNAMED);
 }
 END_TEST
 

@@ -98,7 +98,7 @@ START_TEST(refused)
 {
 	auto_free char	*body = NULL, *state = NULL, *odd = NULL;
 
-	ck_assert_int_eq(to("good-e", "allowlist", &body), 422);
+	ck_assert_int_eq(to("good-e", "vpn", &body), 422);
 	ck_has(body, "\"field\":\"network\"");
 	ck_has(body, "network-unsupported");
 	ck_assert_int_eq(on("PUT", "good-e", "/network", "{}", &odd), 400);
