@@ -26,6 +26,7 @@ struct confine {
 	uint64_t			 caps;	/* 1 << CAP_x, kept */
 	/* confine_landlock; NULL: none */
 	int				(*landlock)(const struct confine *);
+	int				 landlock_connects; /* over TCP it may */
 	const int			*landlock_but; /* but to read and write
 					  beneath these descriptors */
 	size_t				 nlandlock_but;

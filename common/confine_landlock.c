@@ -62,7 +62,8 @@ confine_landlock(const struct confine *c)
 		return confine_fail("Landlock is missing");
 	attr[0] = landlock_fs((int)abi);
 	if (abi >= 4)
-		attr[1] = 3;			/* bind and connect TCP */
+		/* bind and connect TCP */
+		attr[1] = c->landlock_connects ? 1 : 3;
 	if (abi >= 6)
 		attr[2] = 3;			/* abstract sockets, signals */
 	fd = (int)syscall(SYS_landlock_create_ruleset, attr,

@@ -10,7 +10,7 @@
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS	83
 #endif
-#define FDS_MAX	8	/* descriptors in one packet */
+#define FDS_MAX	10	/* descriptors in one packet */
 
 /*
  * len bytes at buf and n descriptors (borrowed).  flags: MSG_DONTWAIT or 0.

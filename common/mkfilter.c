@@ -2,7 +2,7 @@
  * mkfilter: the system-call filters, as C source.
  *
  *	mkfilter [--arch NAME] box | privd | apid | stored | netd | netd_maker |
- *	    uplinkd | room
+ *	    uplinkd | proxyd | room
  *
  * Runs where this is built and is not installed, so that nothing installed
  * links libseccomp.  NAME is the architecture of what will run, as
@@ -80,6 +80,9 @@ static const struct row	box_lists[] = {
 #define CALL_EQ(n, a, v, why)	CALL_MASKED(n, a, UINT64_MAX, v, why)
 #define CALL_MASKED(n, a, m, v, why)					\
 	{ n, SCMP_ACT_ALLOW, 1, { CMP_EQ(a, m, v) } },
+#define CALL_AND(n, a, v, a2, m2, v2, why)				\
+	{ n, SCMP_ACT_ALLOW, 2, { CMP_EQ(a, UINT64_MAX, v),		\
+	    CMP_EQ(a2, m2, v2) } },
 static const struct row	privd_calls[] = {
 #include "common/calls.def"
 #include "privd/calls.def"
@@ -104,6 +107,10 @@ static const struct row	uplinkd_calls[] = {
 #include "common/calls.def"
 #include "uplinkd/calls.def"
 };
+static const struct row	proxyd_calls[] = {
+#include "common/calls.def"
+#include "proxyd/calls.def"
+};
 static const struct row	room_calls[] = {
 #include "common/calls.def"
 #include "workbox/calls.def"
@@ -125,6 +132,7 @@ static const struct program {
 	PROGRAM("netd", netd_calls, SCMP_ACT_KILL_PROCESS),
 	PROGRAM("netd_maker", netd_maker_calls, SCMP_ACT_KILL_PROCESS),
 	PROGRAM("uplinkd", uplinkd_calls, SCMP_ACT_KILL_PROCESS),
+	PROGRAM("proxyd", proxyd_calls, SCMP_ACT_KILL_PROCESS),
 	PROGRAM("room", room_calls, SCMP_ACT_KILL_PROCESS),
 };
 

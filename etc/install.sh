@@ -87,7 +87,7 @@ if [ "$mode" = uninstall ]; then
 	if [ -n "$purge" ]; then
 		rm -rf "$lib" "$etc"
 		stay=
-		for u in _workbox-netd _workbox-stored _workbox-apid; do
+		for u in _workbox-netd _workbox-stored _workbox-apid _workbox-proxyd; do
 			getent passwd "$u" >/dev/null && { userdel "$u" || deluser "$u"; } >/dev/null 2>&1
 			getent passwd "$u" >/dev/null && stay="$stay $u"
 			getent group "$u" >/dev/null && { groupdel "$u" || delgroup "$u"; } >/dev/null 2>&1

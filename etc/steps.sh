@@ -90,7 +90,7 @@ step_users() {
 		if command -v groupadd >/dev/null; then groupadd -r workbox
 		else addgroup -S workbox; fi
 	fi
-	for u in _workbox-netd _workbox-stored _workbox-apid; do
+	for u in _workbox-netd _workbox-stored _workbox-apid _workbox-proxyd; do
 		getent passwd "$u" >/dev/null && continue
 		if command -v useradd >/dev/null; then
 			useradd -r -U -M -d /nonexistent -s /usr/sbin/nologin "$u" 2>/dev/null ||

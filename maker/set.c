@@ -25,10 +25,10 @@
 #define HIGH_FD	64	/* above every descriptor of a daemon */
 
 /* In the order in which privd numbers them. */
-enum kind { D_NETD, D_STORED, D_APID, D_UPLINKD };
+enum kind { D_NETD, D_STORED, D_APID, D_UPLINKD, D_PROXYD };
 static const char *const daemon_name[MAKER_DAEMONS] =
-    { "netd", "stored", "apid", "uplinkd" };
-static const int	nfds[MAKER_DAEMONS] = { 7, 6, 8, 6 };
+    { "netd", "stored", "apid", "uplinkd", "proxyd" };
+static const int	nfds[MAKER_DAEMONS] = { 8, 7, 8, 6, 7 };
 
 static int	userns = -1;			/* netd's */
 static pid_t	daemon_pid[MAKER_DAEMONS];	/* 0: has been reaped */
@@ -113,8 +113,12 @@ daemon_spawn(enum kind kind, const int *fd)
 	return pidfd;
 }
 
-/* Pairs of the topology that have no end at privd. */
-enum { STORED_APID, NETD_APID, NETD_UPLINKD, NPAIRS };
+/*
+ * Pairs of the topology that have no end at privd, and from MAY_PASS on those
+ * whose second end is passed descriptors: namespaces, sockets.
+ */
+enum { STORED_APID, NETD_APID, STORED_PROXYD, NETD_UPLINKD, NETD_PROXYD,
+	NPAIRS, MAY_PASS = NETD_UPLINKD };
 
 static void
 pair_make(int ret[2])
@@ -142,29 +146,29 @@ set_make(int u1, int *ret_fds)
 		pair_make(p[i]);
 	if ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) == -1)
 		fatal("open /dev/null");
-	/* 0: the lock, so that the next privd sees whom it has to end */
-	const int fds[MAKER_DAEMONS][8] = {
-		[D_NETD] = { mk.lock_fd, null, -1, ch[D_NETD][1],
-		    mk.conf_fd, p[NETD_APID][1], p[NETD_UPLINKD][0] },
-		[D_STORED] = { mk.lock_fd, null, -1, ch[D_STORED][1],
-		    mk.conf_fd, p[STORED_APID][1] },
-		[D_APID] = { mk.lock_fd, null, -1, ch[D_APID][1],
-		    mk.conf_fd, p[STORED_APID][0], p[NETD_APID][0],
-		    mk.token_fd },
-		[D_UPLINKD] = { mk.lock_fd, null, -1, ch[D_UPLINKD][1],
-		    mk.conf_fd, p[NETD_UPLINKD][1] },
+	/* of each what others have not, from descriptor 5 on */
+	const int own[MAKER_DAEMONS][3] = {
+		[D_NETD] = { p[NETD_APID][1], p[NETD_UPLINKD][0],
+		    p[NETD_PROXYD][0] },
+		[D_STORED] = { p[STORED_APID][1], p[STORED_PROXYD][0] },
+		[D_APID] = { p[STORED_APID][0], p[NETD_APID][0], mk.token_fd },
+		[D_UPLINKD] = { p[NETD_UPLINKD][1] },
+		[D_PROXYD] = { p[NETD_PROXYD][1], p[STORED_PROXYD][1] },
 	};
 	for (i = 0; i < MAKER_DAEMONS; i++) {
+		/* 0: the lock: the next privd sees whom it has to end */
+		const int fds[] = { mk.lock_fd, null, -1, ch[i][1],
+		    mk.conf_fd, own[i][0], own[i][1], own[i][2] };
+
 		ret_fds[i] = ch[i][0];
-		ret_fds[MAKER_DAEMONS + i] = daemon_spawn((enum kind)i,
-		    fds[i]);
+		ret_fds[MAKER_DAEMONS + i] = daemon_spawn((enum kind)i, fds);
 		fd_close(&ch[i][1]);
 		if (i != D_NETD)
 			fds_refuse(ret_fds[i]);
 	}
 	for (i = 0; i < NPAIRS; i++)
 		for (j = 0; j < 2; j++) {
-			if (i != NETD_UPLINKD || j == 0)
+			if (i < MAY_PASS || j == 0)
 				fds_refuse(p[i][j]);
 			fd_close(&p[i][j]);
 		}

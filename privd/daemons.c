@@ -6,9 +6,9 @@
  *	WAIT	nothing runs; set_start() when the back-off is over
  *	SPAWN	the maker was asked for processes and channels
  *	START	they run and open what they need; READY is due from each
- *	ADOPT	netd and stored serve; netd is being given the network
- *		namespaces that live on; apid and uplinkd, which then ends
- *		what netd did not keep, still wait
+ *	ADOPT	netd, stored and proxyd serve; netd is being given the
+ *		network namespaces that live on; apid and uplinkd, which then
+ *		ends what netd did not keep, still wait
  *	RUN	all serve
  *	END	channels are closed, the processes have to end
  *	STOP	SIGTERM: apid ends first, then stored is told that the
@@ -84,6 +84,7 @@ static const struct {
 	[D_STORED] = { "stored", A_STORED },
 	[D_APID] = { "apid", A_APID },
 	[D_UPLINKD] = { "uplinkd", A_UPLINKD },
+	[D_PROXYD] = { "proxyd", A_PROXYD },
 };
 
 static void	stop_next(void);
@@ -290,6 +291,7 @@ on_ready(enum daemon_kind k, const struct msg *m)
 	set.due = mono_ms() + ADOPT_MS;
 	go(D_NETD);
 	go(D_STORED);
+	go(D_PROXYD);
 	(void)str_copy(ev.version, PACKAGE_VERSION, sizeof(ev.version));
 	event_append(EVENT_SERVER_STARTED, &ev);
 	set.adopting = life_adopt() + 1;
@@ -312,8 +314,7 @@ set_gone(void)
 static void
 set_kill(void)
 {
-	static struct maker_req	q = { .op = MK_SET_KILL,
-					    .n = TABLE_MAX };
+	static struct maker_req	q = { .op = MK_SET_KILL, .n = TABLE_MAX };
 
 	log_warnx("end daemons by force");
 	(void)maker_ask(&q, NULL, 0);	/* EAGAIN: at the next tick */
@@ -331,8 +332,7 @@ chan_end(enum daemon_kind k)
 static void __attribute__((noreturn))
 leave(int status)
 {
-	static struct maker_req	 q = { .op = MK_LEAVE,
-					    .n = TABLE_MAX };
+	static struct maker_req	 q = { .op = MK_LEAVE, .n = TABLE_MAX };
 	struct maker_ans		*a;
 	int				*fds;
 
@@ -429,6 +429,7 @@ stop_next(void)
 {
 	struct event_server_stopped	ev = { .running = table_up() };
 	static int			recorded;
+	enum daemon_kind		k;
 
 	if (set_gone())
 		leave(0);
@@ -443,9 +444,8 @@ stop_next(void)
 	if (set.event_rid != 0 && set.d[D_STORED].pidfd != -1)
 		return;
 	set.due = mono_ms() + STOP_MS;
-	stop_ask(D_STORED);
-	stop_ask(D_NETD);
-	stop_ask(D_UPLINKD);	/* netd has the last word with it */
+	for (k = 0; k < D_N; k++)
+		stop_ask(k);	/* uplinkd waits for netd's last word */
 }
 
 void

@@ -319,19 +319,16 @@ life_on_net(struct msg *m)
 		if (!net_made(e, m))
 			return 0;
 		break;
+	case MSG_NET_ADOPT:
+		e->k = (uint32_t)m->body.net_opened.k;
+		e->net = NET_THERE;
+		set_adopted();
+		/* FALLTHROUGH */
 	case MSG_NET_OPEN:
 		memcpy(e->ruleset, m->body.net_opened.ruleset,
 		    sizeof(e->ruleset));
 		e->network = m->body.net_opened.network;
-		open_step(e);
-		break;
-	case MSG_NET_ADOPT:
-		memcpy(e->ruleset, m->body.net_opened.ruleset,
-		    sizeof(e->ruleset));
-		e->network = m->body.net_opened.network;
-		e->k = (uint32_t)m->body.net_opened.k;
-		e->net = NET_THERE;
-		set_adopted();
+		open_step(e);		/* whoever has waited for it */
 		break;
 	case MSG_NET_CUT:
 		if (waits_for_net(e))

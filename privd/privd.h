@@ -14,7 +14,7 @@
 #include "ulid.h"
 #include "xmalloc.h"
 
-enum daemon_kind { D_NETD, D_STORED, D_APID, D_UPLINKD, D_N };
+enum daemon_kind { D_NETD, D_STORED, D_APID, D_UPLINKD, D_PROXYD, D_N };
 
 /* What is opened at start and lives as long as privd. */
 struct server {
@@ -54,8 +54,7 @@ void		 maker_init(void);
  * Sends a request with n descriptors (borrowed, or -1).  -1 with EAGAIN:
  * enough is under way, ask again after the next answer.
  */
-int		 maker_ask(struct maker_req *, const int *fds,
-		    size_t n);
+int		 maker_ask(struct maker_req *, const int *fds, size_t n);
 /*
  * 1 and an answer, of this module until the next, with descriptors that the
  * caller takes by steal_fd() or leaves; 0: none there, or, with block, never.

@@ -23,7 +23,7 @@ void
 check_programs(const struct conf *c, struct finding *f)
 {
 	static const char *const	names[] = { "privd", "maker", "netd",
-	    "uplinkd", "stored", "apid", "runner", "wb" };
+	    "uplinkd", "proxyd", "stored", "apid", "runner", "wb" };
 	char				*path;
 	size_t				 i;
 	int				 fd, rc;
@@ -88,13 +88,13 @@ void
 check_users(const struct conf *c, struct finding *f)
 {
 	static const char *const	names[] = { "_workbox-netd",
-	    "_workbox-stored", "_workbox-apid" };
-	uid_t				 uid[3];
+	    "_workbox-stored", "_workbox-apid", "_workbox-proxyd" };
+	uid_t				 uid[4];
 	char				 cure[128];
-	size_t				 i;
+	size_t				 i, j;
 
 	(void)c;
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 4; i++) {
 		(void)snprintf(cure, sizeof cure, "sh etc/install.sh, or "
 		    "useradd --system --user-group %s", names[i]);
 		if (find_uid(names[i], &uid[i]) == -1) {
@@ -107,17 +107,21 @@ check_users(const struct conf *c, struct finding *f)
 			    names[i]);
 			return;
 		}
+		for (j = 0; j < i; j++)
+			if (uid[j] == uid[i]) {
+				finding_set(f, V_FAIL, "usermod --uid, so "
+				    "that each has a uid that nobody else "
+				    "has", "%s and %s have one uid",
+				    names[j], names[i]);
+				return;
+			}
 	}
-	if (uid[0] == uid[1] || uid[0] == uid[2] || uid[1] == uid[2])
-		finding_set(f, V_FAIL, "usermod --uid, so that each has a uid "
-		    "that nobody else has", "two of %s, %s and %s have one "
-		    "uid", names[0], names[1], names[2]);
-	else if (!has_group("workbox"))
+	if (!has_group("workbox"))
 		finding_set(f, V_WARN, "groupadd --system workbox", "there is "
 		    "no group workbox: only root can use the unix socket");
 	else
-		finding_set(f, V_OK, "", "%s, %s, %s; group workbox",
-		    names[0], names[1], names[2]);
+		finding_set(f, V_OK, "", "%s, %s, %s, %s; group workbox",
+		    names[0], names[1], names[2], names[3]);
 }
 
 /* ---- the state directory ----------------------------------------------- */

@@ -150,17 +150,28 @@ find_user(const char *name, uint64_t *ret_uid, uint64_t *ret_gid)
 static int
 find_users(struct conf *c, struct start *st)
 {
+	const struct {
+		const char	*name;
+		uint64_t	*uid, *gid;
+	} user[] = {
+		{ "_workbox-netd", &c->uid_netd, &c->gid_netd },
+		{ "_workbox-stored", &c->uid_stored, &c->gid_stored },
+		{ "_workbox-apid", &c->uid_apid, &c->gid_apid },
+		{ "_workbox-proxyd", &c->uid_proxyd, &c->gid_proxyd },
+	};
 	const struct group	*gr;
+	size_t			 i, j;
 	int			 rc;
 
-	if ((rc = find_user("_workbox-netd", &c->uid_netd, &c->gid_netd)) !=
-	    0 || (rc = find_user("_workbox-stored", &c->uid_stored,
-	    &c->gid_stored)) != 0 || (rc = find_user("_workbox-apid",
-	    &c->uid_apid, &c->gid_apid)) != 0)
-		return rc;
-	if (c->uid_netd == c->uid_stored || c->uid_netd == c->uid_apid ||
-	    c->uid_stored == c->uid_apid)
-		return fail("users _workbox-*: expected a uid for each");
+	for (i = 0; i < sizeof user / sizeof user[0]; i++) {
+		if ((rc = find_user(user[i].name, user[i].uid,
+		    user[i].gid)) != 0)
+			return rc;
+		for (j = 0; j < i; j++)
+			if (*user[i].uid == *user[j].uid)
+				return fail("users %s and %s: expected a uid "
+				    "for each", user[j].name, user[i].name);
+	}
 	/* Without the group the socket is root's alone. */
 	gr = getgrnam("workbox");
 	st->gid_socket = gr != NULL ? gr->gr_gid : 0;

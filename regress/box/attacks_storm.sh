@@ -87,7 +87,7 @@ ended a "$s" >/dev/null
 await few && pass "B44 they go with him" || fail "B44 zombies stay" "$(run a -- ps | head)"
 
 # ---- descriptors
-fds() { for d in privd maker apid stored netd uplinkd; do for p in $(daemon_pids $d); do echo "$d $(ls "/proc/$p/fd" | wc -l)"; done; done; }
+fds() { for d in privd maker apid stored netd uplinkd proxyd; do for p in $(daemon_pids $d); do echo "$d $(ls "/proc/$p/fd" | wc -l)"; done; done; }
 nr() { cut -f 1 /proc/sys/fs/file-nr; }
 calm=$(fds)
 was=$(nr)

@@ -75,7 +75,8 @@ whole() {
 	put etc/passwd "root:x:0:0::/:/bin/sh
 _workbox-netd:x:201:201::/:/bin/false
 _workbox-stored:x:202:202::/:/bin/false
-_workbox-apid:x:203:203::/:/bin/false"
+_workbox-apid:x:203:203::/:/bin/false
+_workbox-proxyd:x:204:204::/:/bin/false"
 	put etc/group "root:x:0:
 workbox:x:200:"
 	put etc/subuid alice:100000:65536
@@ -130,7 +131,7 @@ seems users "one is missing" failed 'there is no user _workbox-stored => sh etc/
 sed -i s/:201:201:/:0:0:/ "$R/etc/passwd"
 seems users "one is root" failed 'user _workbox-netd has uid 0 => .*useradd .*'
 sed -i s/:203:203:/:202:202:/ "$R/etc/passwd"
-seems users "two are one" failed 'two of .* have one uid => usermod --uid, .*'
+seems users "two are one" failed '_workbox-stored and _workbox-apid have one uid => usermod --uid, .*'
 sed -i /workbox/d "$R/etc/group"
 seems users "no group" warning 'there is no group workbox: only root .* => groupadd --system workbox'
 put etc/subuid bob:1879000000:65536

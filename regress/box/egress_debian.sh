@@ -352,7 +352,7 @@ done
 is "  and not what is allowed" "$(wb denials d | grep -Ec '198\.51\.100|203\.0\.113\.(10|50)|2001:db8:1::10|64:ff9b::c633')" 0
 healthy() { [ "$(wb inspect d | field health)" = HEALTHY ]; }
 await healthy && pass "the box is healthy" || fail "not healthy" "$(wb inspect d)"
-for d in privd apid stored netd uplinkd; do
+for d in privd apid stored netd uplinkd proxyd; do
 	is "$d has nothing to complain of" "$(grep -E "^$d\[[0-9]+\]: (fatal|error)" "$work/serve.log")" ""
 done
 

@@ -72,7 +72,7 @@ for f in "$prefix"/bin/* "$prefix"/libexec/workbox/*; do
 	found="$found ${f##*/}"
 done
 name=all
-for p in workbox apid maker netd privd runner stored uplinkd wb; do
+for p in workbox apid maker netd privd proxyd runner stored uplinkd wb; do
 	check "$p is there" has "$found " " $p "
 done
 exit $failed

@@ -16,7 +16,7 @@ SESSIONS, CREATES = 1000, 200           # until bounds are reached
 SESSIONS_ALL, CREATES_ALL = 10000, 1000
 MOST = 1.05
 DAEMONS = ('apid', 'stored', 'privd', 'maker', 'netd', 'netd-maker',
-           'uplinkd')
+           'uplinkd', 'proxyd')
 GRAIN = 132                             # KiB: what malloc takes at a time
 
 server = int(sys.argv[1])

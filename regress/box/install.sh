@@ -54,7 +54,7 @@ what() {
 }
 users() { in_root sh -c 'getent passwd | grep -c "^_workbox-"; getent group | grep -c -e "^_workbox-" -e "^workbox:"' | tr '\n' ' '; }
 
-for u in _workbox-netd _workbox-stored _workbox-apid; do
+for u in _workbox-netd _workbox-stored _workbox-apid _workbox-proxyd; do
 	in_root userdel "$u"
 done >/dev/null 2>&1
 in_root groupdel workbox 2>/dev/null
@@ -66,7 +66,7 @@ no "--purge alone" 1 install --purge
 no "a directory that is relative" 1 install --prefix here
 ok "install" install
 like "says what comes next" "$out" 'Next: /usr/local/bin/workbox rootfs build minimal'
-is "users and groups are made" "$(users)" '3 4 '
+is "users and groups are made" "$(users)" '4 5 '
 is "the key is root's alone" "$(in_root stat -c '%a %u %s' /etc/workbox/token)" '600 0 48'
 what >"$work/first"
 ok "again" install
@@ -91,7 +91,7 @@ no "uninstall of another prefix" 1 install --uninstall --prefix /opt/other
 
 ok "uninstall" install --uninstall
 is "no program is left" "$(in_root sh -c 'ls -d /usr/local/bin/workbox /usr/local/libexec/workbox 2>/dev/null')" ''
-is "key and users stay" "$(in_root stat -c %s /etc/workbox/token) $(users)" '48 3 4 '
+is "key and users stay" "$(in_root stat -c %s /etc/workbox/token) $(users)" '48 4 5 '
 key=$(in_root cat /etc/workbox/token)
 ok "install over what stayed" install
 is "with the same key" "$(in_root cat /etc/workbox/token)" "$key"

@@ -181,7 +181,7 @@ none_left() {	# client
 # against that by `await quiet'; $work/before and $work/now say what differs.
 facts() {
 	echo "host mounts: $(grep -c -e "$work" -e "$WB_PREFIX" /proc/self/mountinfo)"
-	for d in privd maker netd uplinkd stored apid; do
+	for d in privd maker netd uplinkd proxyd stored apid; do
 		for p in $(daemon_pids "$d"); do
 			echo "$d mounts: $(wc -l <"/proc/$p/mountinfo")"
 			echo "$d descriptors: $(ls "/proc/$p/fd" | wc -l)"

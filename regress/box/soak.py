@@ -304,7 +304,8 @@ def daemons():
             name = os.path.basename(os.readlink('/proc/%d/exe' % p))
         except OSError:
             continue
-        if q == server and name in ('apid', 'stored', 'netd', 'uplinkd'):
+        if q == server and name in ('apid', 'stored', 'netd', 'uplinkd',
+                                     'proxyd'):
             ret[name] = p
     return ret
 
@@ -314,7 +315,7 @@ def killer(rng):
     while time.monotonic() < deadline:
         time.sleep(0.5 + rng.random() * 8)      # the random moment itself
         d = daemons()
-        name = rng.choice(['apid', 'stored', 'netd', 'uplinkd'])
+        name = rng.choice(['apid', 'stored', 'netd', 'uplinkd', 'proxyd'])
         if name not in d:
             continue
         with lock:

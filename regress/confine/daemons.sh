@@ -18,7 +18,7 @@ find_daemon() {
 	done
 }
 
-for d in stored apid netd uplinkd; do
+for d in stored apid netd uplinkd proxyd; do
 	p=$(find_daemon $d | head -n 1)
 	like "$d runs" "$p" '^[0-9]+$'
 	[ -n "$p" ] || continue

@@ -31,7 +31,7 @@ fill(struct conf *c)
 {
 	uint64_t	*ids[] = {
 		&c->uid_netd, &c->gid_netd, &c->uid_stored, &c->gid_stored,
-		&c->uid_apid, &c->gid_apid
+		&c->uid_apid, &c->gid_apid, &c->uid_proxyd, &c->gid_proxyd
 	};
 	size_t		 i;
 

@@ -1,6 +1,7 @@
 /*
- * privd_fake: stands where netd, stored, apid and uplinkd stand.  It gives its
- * channels to the test, which plays the daemon, and lives on as the process.
+ * privd_fake: stands where netd, stored, apid, uplinkd and proxyd stand.  It
+ * gives its channels to the test, which plays the daemon, and lives on as the
+ * process.
  * As `runner' it is pid 1 of a box that says its nonce to whoever connects.
  *
  * To the test: SOCK_SEQPACKET STATE/rig, one packet (kind, pid) with the
@@ -78,7 +79,8 @@ daemon_main(const char *name)
 
 	hello[0] = strcmp(name, "netd") == 0 ? 0 :
 	    strcmp(name, "stored") == 0 ? 1 :
-	    strcmp(name, "apid") == 0 ? 2 : 3;
+	    strcmp(name, "apid") == 0 ? 2 :
+	    strcmp(name, "uplinkd") == 0 ? 3 : 4;
 	if (conf == NULL ||
 	    (sock = socket(AF_UNIX, SOCK_SEQPACKET, 0)) == -1)
 		return 5;

@@ -32,7 +32,7 @@
 #define WAIT_MS	60000	/* others may be at work on this machine */
 
 static const char *const names[R_N] = { "netd", "stored", "apid",
-    "uplinkd" };
+    "uplinkd", "proxyd" };
 
 static char *
 at(struct rig *r, const char *name)
@@ -133,6 +133,7 @@ configure(struct rig *r)
 	c->uid_netd = c->gid_netd = 64001;
 	c->uid_stored = c->gid_stored = 64002;
 	c->uid_apid = c->gid_apid = 64003;
+	c->uid_proxyd = c->gid_proxyd = 64004;
 	c->disk_floor = 1;
 	r->notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	(void)str_copy(un.sun_path, at(r, "notify"), sizeof(un.sun_path));
@@ -443,7 +444,7 @@ static void
 take(struct rig *r)
 {
 	static const unsigned int	actor[R_N] = { A_NETD, A_STORED,
-	    A_APID, A_UPLINKD };
+	    A_APID, A_UPLINKD, A_PROXYD };
 	union {
 		char		buf[CMSG_SPACE(8 * sizeof(int))];
 		struct cmsghdr	align;
@@ -538,6 +539,9 @@ rig_go(struct rig *r)
 	    m.rid, &done, -1), 0);
 	ck_assert_int_eq(rig_next(r, R_NETD, &m), MSG_DAEMON_GO);
 	r->d[R_NETD].chan.state = S_RUN;
+	/* netd gives it what it adopts */
+	ck_assert_int_eq(rig_next(r, R_PROXYD, &m), MSG_DAEMON_GO);
+	r->d[R_PROXYD].chan.state = S_RUN;
 	for (i = 0; i < 2; i++) {
 		ck_assert_int_eq(rig_next(r, R_APID, &m),
 		    MSG_DAEMON_LISTENER);

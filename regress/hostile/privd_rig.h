@@ -10,7 +10,7 @@
 #include "chan.h"
 #include "conf.h"
 
-enum { R_NETD, R_STORED, R_APID, R_UPLINKD, R_N };
+enum { R_NETD, R_STORED, R_APID, R_UPLINKD, R_PROXYD, R_N };
 
 struct rig_daemon {
 	pid_t		 pid;

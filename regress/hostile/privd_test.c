@@ -109,10 +109,11 @@ START_TEST(start_order)
 
 	rig_privd(&r);
 	rig_set(&r);
-	ck_assert_int_eq(r.d[R_NETD].nother, 2);
-	ck_assert_int_eq(r.d[R_STORED].nother, 1);
+	ck_assert_int_eq(r.d[R_NETD].nother, 3);
+	ck_assert_int_eq(r.d[R_STORED].nother, 2);
 	ck_assert_int_eq(r.d[R_APID].nother, 3);
 	ck_assert_int_eq(r.d[R_UPLINKD].nother, 1);
+	ck_assert_int_eq(r.d[R_PROXYD].nother, 2);
 	/* nobody is told to go before the last is ready */
 	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_DAEMON_READY, &ready,
 	    -1, NULL), 0);
@@ -126,12 +127,15 @@ START_TEST(start_order)
 	    &ready, -1, NULL), 0);
 	ck_assert_int_eq(chan_ask(&r.d[R_UPLINKD].chan, MSG_DAEMON_READY,
 	    &ready, -1, NULL), 0);
+	ck_assert_int_eq(chan_ask(&r.d[R_PROXYD].chan, MSG_DAEMON_READY,
+	    &ready, -1, NULL), 0);
 	ck_assert(rig_quiet(&r, R_APID) && rig_quiet(&r, R_STORED));
 	ck_assert_int_eq(chan_ask(&r.d[R_NETD].chan, MSG_DAEMON_READY, &ready,
 	    -1, NULL), 0);
 	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_DAEMON_GO);
 	ck_assert_uint_eq(m.body.daemon_go.generation, 1);
 	ck_assert_int_eq(rig_next(&r, R_STORED, &m), MSG_DAEMON_GO);
+	ck_assert_int_eq(rig_next(&r, R_PROXYD, &m), MSG_DAEMON_GO);
 	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_GO);
 	ck_assert_int_eq(rig_next(&r, R_UPLINKD, &m), MSG_DAEMON_GO);
 
@@ -240,7 +244,7 @@ START_TEST(forbidden_call)
 }
 END_TEST
 
-/* Whatever kills one, the other two are ended and a new set comes. */
+/* Whatever kills one, the others are ended and a new set comes. */
 START_TEST(all_for_one)
 {
 	struct pollfd	p;
@@ -303,6 +307,7 @@ stopped(void)
 	ck_assert_int_eq(rig_next(&r, R_STORED, &m), MSG_DAEMON_STOP);
 	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_DAEMON_STOP);
 	ck_assert_int_eq(rig_next(&r, R_UPLINKD, &m), MSG_DAEMON_STOP);
+	ck_assert_int_eq(rig_next(&r, R_PROXYD, &m), MSG_DAEMON_STOP);
 	rig_hangup(&r);
 	st = rig_wait(&r);
 	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 0);

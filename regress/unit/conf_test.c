@@ -182,7 +182,7 @@ START_TEST(sealed)
 	ck_assert_int_eq(config_parse("x", text, sizeof text - 1, &c, why),
 	    0);
 	c.uid_netd = c.gid_netd = c.uid_stored = c.gid_stored = 1;
-	c.uid_apid = c.gid_apid = 1;
+	c.uid_apid = c.gid_apid = c.uid_proxyd = c.gid_proxyd = 1;
 	fd = conf_seal(&c);
 	ck_assert_msg(fd != -1, "%s", wire_error());
 	back = conf_read(fd);

@@ -40,7 +40,7 @@ canaries() {
 attack_done() {
 	canaries >"$work/canaries.now"
 	is "the host is as it was" "$(diff "$work/canaries" "$work/canaries.now")" ""
-	for d in privd apid stored netd uplinkd; do
+	for d in privd apid stored netd uplinkd proxyd; do
 		grep -Eq "^$d\[[0-9]+\]: (fatal|error)" "$work/serve.log" &&
 		    fail "$d complained" "$(grep "^$d" "$work/serve.log" | grep -E 'fatal|error')"
 	done
