@@ -1,20 +1,11 @@
 /*
- * absent.c: in the place of hello.c, head.c and ns.c, without which no box can
+ * absent.c: in the place of head.c and ns.c, without which no box can
  * be served: whoever wants one served is told so by our end.
  */
 #include <stddef.h>
 
 #include "log.h"
 #include "proxyd.h"
-
-enum hello
-hello_read(const uint8_t *data, size_t n, char ret_name[ALLOW_NAME])
-{
-	(void)data;
-	(void)n;
-	(void)ret_name;
-	return HELLO_BAD;
-}
 
 enum head_is
 head_read(struct head *h, const uint8_t *data, size_t n, const char *name,
