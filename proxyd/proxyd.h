@@ -125,7 +125,7 @@ enum hello	 hello_read(const uint8_t *, size_t n,
 struct head {
 	int		 at;		/* head.c's */
 	uint64_t	 body;		/* bytes to come, of a body or chunk */
-	int		 upgrade;	/* asked for; see below */
+	int		 upgrade;	/* asked for: head_answer() */
 	unsigned int	 requests;
 };
 
@@ -146,10 +146,12 @@ enum head_is	 head_read(struct head *, const uint8_t *, size_t n,
 		    const char *name, unsigned int port, size_t *ret_pass,
 		    char ret_host[ALLOW_NAME]);
 /*
- * While upgrade is set: the first n bytes of the answer to that request.  1:
- * it is decided: by 101 to WebSocket all passes from now on, by another status
- * requests go on; 0: more bytes are needed (12 at most); -1: it may not be
- * (101 to what cannot be judged, as h2c).
+ * While upgrade is set: the first n bytes that the server has ever sent on this
+ * connection (head_read() sets it for a first request alone).  1: it is
+ * decided: by 101 to WebSocket all passes from now on, by another status
+ * requests go on; 0: more bytes are needed: 12 in all, or, while what came is
+ * an interim answer (100, 103), those of the next answer as well; -1: it may
+ * not be (101 to what cannot be judged, as h2c).
  */
 int		 head_answer(struct head *, const uint8_t *, size_t n);
 

@@ -56,7 +56,7 @@ is_at_every_cut(enum hello want)
 	is(want);
 }
 
-/* ---- hellos by OpenSSL --------------------------------------------------- */
+/* ---- hellos by OpenSSL -------------------------------------------------- */
 
 enum { PLAIN, ALPN, GROUPS, PADDED, LARGE, HUGE_, KINDS };
 
@@ -153,7 +153,7 @@ START_TEST(real)
 }
 END_TEST
 
-/* ---- a hello by hand ----------------------------------------------------- */
+/* ---- a hello by hand ---------------------------------------------------- */
 
 /* What a hello says, to be said in other ways. */
 static struct {
@@ -407,7 +407,7 @@ START_TEST(fields)
 }
 END_TEST
 
-/* ---- records ------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------ */
 
 START_TEST(fragments)
 {
@@ -538,7 +538,7 @@ START_TEST(not_tls)
 }
 END_TEST
 
-/* ---- by chance ----------------------------------------------------------- */
+/* ---- by chance ---------------------------------------------------------- */
 
 static unsigned int
 below(size_t n)
