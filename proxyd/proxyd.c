@@ -20,7 +20,8 @@
  *
  * netd may ask before privd has said go, for it adopts networks then.  The end
  * of privd is ours; that of another daemon is privd's matter, which ends the
- * set.  Nonsense from any of them ends this process, and so the set.
+ * set: us, too, unless it has closed its channel alone.  Nonsense from any of
+ * them ends this process, and so the set.
  *
  * Must never: connect for a box to an address that resolve.c has not checked;
  * open a file; let one box wait for another.
@@ -51,6 +52,7 @@
 #define FD_MOST		65536
 #define BURST		32		/* messages of one channel in one turn */
 #define STORED_S	10		/* stored's answer */
+#define ALONE_S		3		/* without stored */
 #define BUCKETS		64
 
 static const struct confine_limit	proxyd_limits[] = {
@@ -264,17 +266,32 @@ dispatch(struct peer *p, struct msg *m)
 	fd_close(&m->fd);
 }
 
+/* It has ended for us alone, by what it thinks of our words. */
+static void
+on_alone(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	fatalx("stored has closed its channel");
+}
+
 static void
 peer_gone(struct peer *p)
 {
+	const struct timeval	tv = { ALONE_S, 0 };
+
 	if (p == &privd)
 		exit(0);		/* so are we */
 	log_debug("%s is gone", p->name);	/* privd sees to the rest */
 	(void)event_del(p->in);		/* these were added by us */
 	(void)event_del(p->out);
 	chan_close(&p->chan);
-	if (p == &stored)
-		stored_gone();
+	if (p != &stored)
+		return;
+	stored_gone();
+	if (event_base_once(base, -1, EV_TIMEOUT, on_alone, NULL, &tv) == -1)
+		fatalx("event_base_once");
 }
 
 static void

@@ -50,10 +50,7 @@ static const struct {
 	{ EVENT_EGRESS_DENIED, 1 << ASK_APID },
 };
 
-static int	refuse(struct job *, unsigned int, const char *, ...)
-		    __attribute__((format(printf, 3, 4)));
-
-static int
+int
 refuse(struct job *j, unsigned int code, const char *fmt, ...)
 {
 	va_list	ap;
@@ -448,9 +445,10 @@ move_write(struct store *s, struct job *j, struct row_sandbox *row,
 	r.outcome = m->to == BOX_DELETING && strcmp(m->reason,
 	    code_name(CODE_CREATE_FAILED)) == 0 ? "failed" : "ok";
 	if ((rc = put_record(s, EVENT_SANDBOX_STATE, &r, &ev)) != 0 ||
-	    (rc = move_index(s, row, owner)) != 0)
+	    (rc = move_index(s, row, owner)) != 0 ||
+	    (rc = put_sandbox(s, row->id)) != 0)
 		return rc;
-	return put_sandbox(s, row->id);
+	return m->to == BOX_DELETED ? lists_drop(s, row->id) : 0;
 }
 
 static int
@@ -480,11 +478,34 @@ apply_move(struct store *s, struct job *j)
 	return move_write(s, j, &row, owner);
 }
 
+int
+sandbox_live(struct store *s, struct job *j, const char *id,
+    struct row_sandbox *ret)
+{
+	int	rc = get_sandbox(s, id, ret);
+
+	if (rc == MDB_NOTFOUND)
+		return refuse(j, CODE_NOT_FOUND, "no sandbox %s", id);
+	if (rc == 0 && !live(ret->state))
+		return refuse(j, CODE_BAD_TRANSITION, "the sandbox is %s",
+		    state_name((unsigned int)ret->state));
+	return rc;
+}
+
+/* Whether it has not been READY yet. */
 static int
-network_write(struct store *s, const struct job *j, struct row_sandbox *row)
+is_new(const struct row_sandbox *row)
+{
+	return row->state == BOX_REQUESTED || row->state ==
+	    BOX_PROVISIONING || row->state == BOX_BOOTSTRAPPING;
+}
+
+static int
+network_write(struct store *s, const struct job *j, struct row_sandbox *row,
+    struct row_allowed *a)
 {
 	const struct msg_sandbox_network	*m = &j->body.sandbox_network;
-	struct event_sandbox_network		 ev = { 0 };
+	struct event_sandbox_network		 ev = { .entries = UINT64_MAX };
 	struct record				 r = {
 		.tenant = row->tenant, .actor = m->actor, .sandbox = row->id,
 		.session = "", .request = m->request, .reason = m->reason,
@@ -493,13 +514,20 @@ network_write(struct store *s, const struct job *j, struct row_sandbox *row)
 	int					 rc;
 
 	/* the names of networks are shorter than 16 bytes */
-	(void)snprintf(ev.from, sizeof(ev.from), "%s",
-	    network_name((unsigned int)row->network));
+	if (!is_new(row))
+		(void)snprintf(ev.from, sizeof(ev.from), "%s",
+		    network_name((unsigned int)row->network));
 	(void)snprintf(ev.to, sizeof(ev.to), "%s",
 	    network_name((unsigned int)m->network));
 	row->network = m->network;
 	row->changed_ms = s->now;
 	pack_sandbox(s, row);
+	if ((rc = lists_become(s, row->id, (unsigned int)m->network, a)) != 0)
+		return rc;
+	if (m->network == NETWORK_ALLOWLIST) {
+		ev.entries = a->entries;
+		memcpy(ev.sha256, a->sha256, sizeof(ev.sha256));
+	}
 	rc = put_record(s, EVENT_SANDBOX_NETWORK, &r, &ev);
 	return rc != 0 ? rc : put_sandbox(s, row->id);
 }
@@ -507,18 +535,24 @@ network_write(struct store *s, const struct job *j, struct row_sandbox *row)
 static int
 apply_network(struct store *s, struct job *j)
 {
-	const char		*id = j->body.sandbox_network.id;
-	struct row_sandbox	 row;
-	int			 rc = get_sandbox(s, id, &row);
+	const struct msg_sandbox_network	*m = &j->body.sandbox_network;
+	struct row_sandbox			 row;
+	struct row_allowed			 a;
+	int					 rc;
 
-	if (rc == MDB_NOTFOUND)
-		return refuse(j, CODE_NOT_FOUND, "no sandbox %s", id);
-	if (rc != 0)
+	rc = sandbox_live(s, j, m->id, &row);
+	if (rc != 0 || j->code != CODE_NONE)
 		return rc;
-	if (!live(row.state))
+	if (is_new(&row) && (m->network != NETWORK_ALLOWLIST ||
+	    m->network != row.network))
 		return refuse(j, CODE_BAD_TRANSITION, "the sandbox is %s",
 		    state_name((unsigned int)row.state));
-	return network_write(s, j, &row);
+	if ((rc = lists_row(s->db, s->txn, m->id, &a)) != 0)
+		return rc;
+	if (m->network == NETWORK_ALLOWLIST &&
+	    !lists_there(&a, m->reason[0] != '\0'))
+		return refuse(j, CODE_NOT_FOUND, "the sandbox has no list");
+	return network_write(s, j, &row, &a);
 }
 
 /* ---- sessions ---------------------------------------------------- */
@@ -767,6 +801,7 @@ purge_box(struct store *s, const uint8_t key[EXPIRY_KEY],
 	(*budget)--;
 	if ((rc = purge_row(s, T_ENDED, id, ULID_LEN)) != 0 ||
 	    (rc = purge_row(s, T_PROOFS, id, ULID_LEN)) != 0 ||
+	    (rc = purge_row(s, T_ALLOWED, id, ULID_LEN)) != 0 ||
 	    (rc = purge_row(s, T_SANDBOXES, id, ULID_LEN)) != 0)
 		return rc;
 	return purge_row(s, T_EXPIRY, key, EXPIRY_KEY);
@@ -875,6 +910,10 @@ apply(struct store *s, struct job *j)
 		return apply_network(s, j);
 	case MSG_SESSION_PUT:
 		return apply_session(s, j);
+	case MSG_ALLOW_PUT:
+		return lists_put(s, j);
+	case MSG_NAMES_TAKE:
+		return lists_take(s, j);
 	case JOB_PURGE:
 		return apply_purge(s);
 	default:

@@ -91,6 +91,8 @@ answer(struct committer *c, struct job *j, unsigned int code,
 	(void)str_copy(a->detail, detail, sizeof(a->detail)); /* cut */
 	/* the number of what is only accepted may still change */
 	a->seq = j->durable ? j->seq : 0;
+	a->first = j->first;
+	a->count = j->count;
 	STAILQ_INSERT_TAIL(&c->done, a, next);
 }
 

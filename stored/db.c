@@ -47,6 +47,8 @@ static const struct {
 	[T_EXPIRY] = { "expiry", 0 },
 	[T_KEYS] = { "keys", 0 },
 	[T_KEY_TIMES] = { "key-times", 0 },
+	[T_ALLOWED] = { "allowed", 0 },
+	[T_LISTS] = { "lists", 0 },
 };
 
 /* meta "head": big-endian numbers, the hash, the greatest id or zeros. */

@@ -46,9 +46,10 @@ out_text(struct out *o, const char *s)
 static void
 out_u64(struct out *o, uint64_t v)
 {
-	char	s[24];
+	char	s[24] = "null";
 
-	(void)snprintf(s, sizeof(s), "%llu", (unsigned long long)v);
+	if (v <= WB_U63)		/* else it says that there is none */
+		(void)snprintf(s, sizeof(s), "%llu", (unsigned long long)v);
 	out_text(o, s);
 }
 

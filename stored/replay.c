@@ -22,6 +22,7 @@
 
 #define PAGE_BYTES	65000
 #define PAGE_ROWS	256
+#define LIST_ENTRIES	1024	/* of a page, as ALLOW_PUT has them */
 /* what map, keys and lengths add to rows in a page, at most */
 #define ROW_EXTRA	5
 
@@ -436,4 +437,67 @@ replay_on_key_get(struct replay *r, const struct msg *msg)
 	if (rc != 0 && rc != MDB_NOTFOUND)
 		broken(rc);
 	return chan_send(r->apid, MSG_KEY_IS, msg->rid, &is, -1);
+}
+
+/* ---- lists of `allowlist' ---------------------------------------- */
+
+/* The entries of a page, in the map; how many. */
+static size_t
+entries_split(const MDB_val *v, struct wire_bin *ret)
+{
+	const uint8_t	*p = v->mv_data, *end = p + v->mv_size, *nl;
+	size_t		 n;
+
+	for (n = 0; p < end; p = nl + 1, n++) {
+		nl = memchr(p, '\n', (size_t)(end - p));
+		if (nl == NULL || n == LIST_ENTRIES)
+			broken(MDB_CORRUPTED);
+		ret[n] = (struct wire_bin){ p, (size_t)(nl - p) };
+	}
+	return n;
+}
+
+/* The page, as far as the box has that list; 0: it has it not. */
+static int
+page_find(struct replay *r, MDB_txn *txn, const struct msg_allow_read *m,
+    struct msg_allow_page *ret, MDB_val *ret_v)
+{
+	struct row_allowed	a;
+	uint8_t			key[LIST_KEY];
+	int			rc = lists_row(r->db, txn, m->id, &a);
+
+	if (rc != 0)
+		broken(rc);
+	if (a.generation == 0 || a.aside || m->page >= a.pages ||
+	    (m->generation != a.generation &&
+	    (m->generation != 0 || m->page != 0)))
+		return 0;
+	ret->generation = a.generation;
+	ret->more = a.pages - 1 - m->page;
+	lists_key(m->id, a.generation, m->page, key);
+	if ((rc = db_get(txn, r->db->t[T_LISTS], key, sizeof(key),
+	    ret_v)) != 0)
+		broken(rc);
+	return 1;
+}
+
+int
+replay_on_allow_read(struct replay *r, struct chan *c, const struct msg *msg)
+{
+	static struct wire_bin	 entries[LIST_ENTRIES];
+	struct msg_allow_page	 p = { .entries = { entries, 0 } };
+	MDB_txn			*txn;
+	MDB_val			 v;
+	int			 rc;
+
+	if ((txn = db_read(r->db)) == NULL)
+		return chan_error(c, msg->rid, CODE_INTERNAL, "no memory");
+	if (page_find(r, txn, &msg->body.allow_read, &p, &v)) {
+		p.entries.n = entries_split(&v, entries);
+		/* which copies them out of the map */
+		rc = chan_send(c, MSG_ALLOW_PAGE, msg->rid, &p, -1);
+	} else
+		rc = chan_error(c, msg->rid, CODE_NOT_FOUND, "no such list");
+	db_read_end(r->db);
+	return rc;
 }

@@ -2,15 +2,15 @@
  * stored.c: the start, the fence and the loop of the daemon that keeps the
  * record.
  *
- * Descriptors from privd: 2 log, 3 channel to privd, 4 configuration,
- * 5 channel to apid.  The database's directory becomes the root; LMDB is
+ * Descriptors from privd: 2 log, 3 channel to privd, 4 configuration, 5 channel
+ * to apid, 6 to proxyd.  The database's directory becomes the root; LMDB is
  * opened behind the fence, as our own uid, so that nothing of what a database
  * may hold is ever read with more rights than those.
  *
- * apid is not listened to before privd has said go, nor while much of what it
- * asked is still under way.  Nonsense from apid ends its channel, which makes
- * it exit and privd start the daemons afresh; nothing that a peer sends ends
- * this process otherwise.  It ends when privd goes away, and, after
+ * apid and proxyd are not listened to before privd has said go, nor while much
+ * of what was asked is still under way.  Nonsense from one of them ends its
+ * channel, which makes it exit and privd start the daemons afresh; nothing that
+ * a peer sends ends this process otherwise.  It ends when privd goes away, and, after
  * DAEMON_STOP, when apid has closed: first is committed what was taken.
  *
  * Must never: open a network socket, wait for the disk in this thread, answer
@@ -38,7 +38,8 @@
 
 #define PRIVD_FD	3
 #define APID_FD		5
-#define LOAD_HIGH	(8U << 20)	/* bytes under way: apid waits */
+#define PROXYD_FD	6
+#define LOAD_HIGH	(8U << 20)	/* bytes under way: both wait */
 #define LOAD_MAX	(16U << 20)	/* privd is told BUSY */
 #define TURN_MSGS	64		/* messages per turn of the loop */
 #define PURGE_SECONDS	60
@@ -47,7 +48,7 @@
 
 static const struct confine_limit stored_limits[] = {
 	{ RLIMIT_CORE, 0 },		/* memory holds env of boxes */
-	{ RLIMIT_NOFILE, 64 },		/* two channels, LMDB's, the loop's */
+	{ RLIMIT_NOFILE, 64 },		/* the channels, LMDB's, the loop's */
 };
 
 static const struct confine stored_confine = {
@@ -57,26 +58,33 @@ static const struct confine stored_confine = {
 	.nlimits = sizeof(stored_limits) / sizeof(stored_limits[0]),
 	.filter = stored_calls,
 	.nfilter = sizeof(stored_calls) / sizeof(stored_calls[0]),
-	.last_fd = APID_FD,
+	.last_fd = PROXYD_FD,
 };
 
 /* ---- state ------------------------------------------------------- */
+
+/* One that asks, and is told when what it asked has been done. */
+struct client {
+	const char		*name;
+	struct chan		 chan;
+	struct event		*in, *out;	/* owned; NULL: it is gone */
+};
 
 static struct {
 	struct event_base	*base;		/* owned, as all below */
 	struct db		 db;
 	struct committer	*committer;
 	struct replay		*replay;
-	struct chan		 privd, apid;
+	struct chan		 privd;
 	struct event		*privd_in, *privd_out;
-	struct event		*apid_in, *apid_out;	/* NULL: apid is gone */
+	struct client		 apid, proxyd;
 	struct event		*wake_in, *again, *purge;
 	int			 wake;		/* eventfd */
 	int			 serving;	/* DAEMON_GO came */
 	int			 stopping;	/* DAEMON_STOP came */
 	int			 ending;	/* with this status */
 	int			 status;
-} st = { .wake = -1 };
+} st = { .wake = -1, .apid = { "apid" }, .proxyd = { "proxyd" } };
 
 static void
 finish(int status)
@@ -88,52 +96,62 @@ finish(int status)
 }
 
 static void
-apid_lost(void)
+client_lost(struct client *c)
 {
-	event_free(st.apid_in);
-	event_free(st.apid_out);
-	st.apid_in = st.apid_out = NULL;
-	chan_close(&st.apid);
+	event_free(c->in);
+	event_free(c->out);
+	c->in = c->out = NULL;
+	chan_close(&c->chan);
+	if (c != &st.apid)
+		return;
 	replay_drop(st.replay);
 	if (st.stopping)
 		finish(0);
 }
 
 static void
-apid_failed(const char *what)
+client_failed(struct client *c, const char *what)
 {
-	if (st.apid_in == NULL)
+	if (c->in == NULL)
 		return;
 	if (errno == ECONNRESET || errno == EPIPE)
-		log_debug("apid is gone");
+		log_debug("%s is gone", c->name);
 	else if (errno == EBADMSG || errno == EINVAL)
-		log_errorx("%s apid: %s: channel closed", what, st.apid.why);
+		log_errorx("%s %s: %s: channel closed", what, c->name,
+		    c->chan.why);
 	else
-		log_warn("%s apid", what);
-	apid_lost();
+		log_warn("%s %s", what, c->name);
+	client_lost(c);
+}
+
+static void
+client_settle(struct client *c)
+{
+	int	busy;
+
+	if (c->in == NULL)
+		return;
+	if (chan_pending(&c->chan))
+		(void)event_add(c->out, NULL);
+	busy = !st.serving || c->chan.queued >= CHAN_HIGH ||
+	    committer_load(st.committer) >= LOAD_HIGH;
+	if (busy)
+		(void)event_del(c->in);
+	else
+		(void)event_add(c->in, NULL);
 }
 
 /*
  * At the end of each callback: waits for room where there is more to send,
- * and listens to apid exactly while it may ask.
+ * and listens to clients exactly while they may ask.
  */
 static void
 settle(void)
 {
-	int	busy;
-
 	if (chan_pending(&st.privd))
 		(void)event_add(st.privd_out, NULL);
-	if (st.apid_in == NULL)
-		return;
-	if (chan_pending(&st.apid))
-		(void)event_add(st.apid_out, NULL);
-	busy = !st.serving || st.apid.queued >= CHAN_HIGH ||
-	    committer_load(st.committer) >= LOAD_HIGH;
-	if (busy)
-		(void)event_del(st.apid_in);
-	else
-		(void)event_add(st.apid_in, NULL);
+	client_settle(&st.apid);
+	client_settle(&st.proxyd);
 }
 
 /* ---- what is asked ----------------------------------------------- */
@@ -152,6 +170,27 @@ job_new(enum asker asker, const struct msg *m, const struct wire_bin *data,
 	j->len = data->len;
 	if (data->len > 0)
 		memcpy(j->data, data->data, data->len);
+	return j;
+}
+
+/* Its entries are the job's data, as they are kept. */
+static struct job *
+job_list(enum asker asker, const struct msg *m)
+{
+	const struct wire_list	*l = &m->body.allow_put.entries;
+	static uint8_t		 text[WIRE_MAX + WIRE_ITEMS];
+	struct wire_bin		 data = { text, 0 };
+	struct job		*j;
+	size_t			 i;
+
+	for (i = 0; i < l->n; i++) {	/* bounded by its packet */
+		memcpy(text + data.len, l->v[i].data, l->v[i].len);
+		data.len += l->v[i].len;
+		text[data.len++] = '\n';
+	}
+	j = job_new(asker, m, &data, 0);
+	j->body.allow_put = m->body.allow_put;
+	j->body.allow_put.entries = (struct wire_list){ NULL, 0 };
 	return j;
 }
 
@@ -197,6 +236,13 @@ on_job(enum asker asker, const struct msg *m)
 		j->body.session_put = m->body.session_put;
 		job_key(j, &j->body.session_put.asked);
 		break;
+	case MSG_ALLOW_PUT:
+		j = job_list(asker, m);
+		break;
+	case MSG_NAMES_TAKE:
+		j = job_new(asker, m, &none, 1);
+		j->body.names_take = m->body.names_take;
+		break;
 	default:
 		return 0;
 	}
@@ -213,7 +259,16 @@ on_store_info(struct chan *c, const struct msg *m)
 	return chan_send(c, MSG_STORE_INFO_IS, m->rid, &is, -1);
 }
 
-/* 0, or -1 with errno: the channel has failed. */
+static int
+no_question(struct chan *c)
+{
+	/* an answer, and nothing was asked */
+	(void)str_copy(c->why, "answer without a question", sizeof(c->why));
+	errno = EBADMSG;
+	return -1;
+}
+
+/* 0, or -1 with errno: the channel has failed.  So is the next. */
 static int
 stored_on_apid(const struct msg *m)
 {
@@ -232,15 +287,23 @@ stored_on_apid(const struct msg *m)
 		return replay_on_key_get(st.replay, m);
 	case MSG_SESSION_ROWS:
 		return replay_on_session_rows(st.replay, m);
+	case MSG_ALLOW_READ:
+		return replay_on_allow_read(st.replay, &st.apid.chan, m);
 	case MSG_STORE_INFO:
-		return on_store_info(&st.apid, m);
+		return on_store_info(&st.apid.chan, m);
 	default:
-		/* an answer, and nothing was asked */
-		(void)str_copy(st.apid.why, "answer without a question",
-		    sizeof(st.apid.why));
-		errno = EBADMSG;
-		return -1;
+		return no_question(&st.apid.chan);
 	}
+}
+
+static int
+stored_on_proxyd(const struct msg *m)
+{
+	if (on_job(ASK_PROXYD, m))
+		return 0;
+	if (m->row->type == MSG_ALLOW_READ)
+		return replay_on_allow_read(st.replay, &st.proxyd.chan, m);
+	return no_question(&st.proxyd.chan);
 }
 
 static void
@@ -249,7 +312,7 @@ stored_on_go(void)
 	const struct timeval	tv = { .tv_sec = PURGE_SECONDS };
 
 	st.serving = 1;
-	st.privd.state = st.apid.state = S_RUN;
+	st.privd.state = st.apid.chan.state = st.proxyd.chan.state = S_RUN;
 	(void)event_add(st.purge, &tv);
 	event_active(st.purge, EV_TIMEOUT, 0);	/* the first at once */
 }
@@ -260,7 +323,7 @@ stored_on_stop(const struct msg *m)
 	int	r = chan_ok(&st.privd, m->rid);
 
 	st.stopping = 1;
-	if (st.apid_in == NULL || !st.serving)
+	if (st.apid.in == NULL || !st.serving)
 		finish(0);
 	return r;
 }
@@ -283,10 +346,7 @@ stored_on_privd(const struct msg *m)
 		(void)on_job(ASK_PRIVD, m);	/* it is one */
 		return 0;
 	default:
-		(void)str_copy(st.privd.why, "answer without a question",
-		    sizeof(st.privd.why));
-		errno = EBADMSG;
-		return -1;
+		return no_question(&st.privd);
 	}
 }
 
@@ -333,27 +393,31 @@ privd_write(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-apid_read(evutil_socket_t fd, short what, void *arg)
+client_read(evutil_socket_t fd, short what, void *arg)
 {
-	struct msg	m;
-	int		i, r = 0;
+	struct client	*c = arg;
+	struct msg	 m;
+	int		 i, r = 0;
 
-	(void)fd, (void)what, (void)arg;
-	for (i = 0; i < TURN_MSGS && (r = chan_recv(&st.apid, &m)) == 1; i++)
-		if ((r = stored_on_apid(&m)) == -1)
+	(void)fd, (void)what;
+	for (i = 0; i < TURN_MSGS && (r = chan_recv(&c->chan, &m)) == 1; i++)
+		if ((r = c == &st.apid ? stored_on_apid(&m) :
+		    stored_on_proxyd(&m)) == -1)
 			break;
 	if (r == -1)
-		apid_failed("read");
+		client_failed(c, "read");
 	settle();
 }
 
 static void
-apid_write(evutil_socket_t fd, short what, void *arg)
+client_write(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd, (void)what, (void)arg;
-	if (chan_flush(&st.apid) == -1 ||
-	    (st.apid.queued < CHAN_HIGH && replay_run(st.replay, 0) == -1))
-		apid_failed("write");
+	struct client	*c = arg;
+
+	(void)fd, (void)what;
+	if (chan_flush(&c->chan) == -1 || (c == &st.apid &&
+	    c->chan.queued < CHAN_HIGH && replay_run(st.replay, 0) == -1))
+		client_failed(c, "write");
 	settle();
 }
 
@@ -361,14 +425,19 @@ static int
 send_answer(struct chan *c, const struct answer *a)
 {
 	struct msg_event_appended	m = { .seq = a->seq };
+	struct msg_names_taken		t = { .first = a->first,
+					    .count = a->count };
 
 	if (a->code == CODE_BAD_MESSAGE)
 		log_warnx("%s from %s: %s", proto_name(a->type),
-		    a->asker == ASK_APID ? "apid" : "privd", a->detail);
+		    a->asker == ASK_APID ? "apid" : a->asker == ASK_PROXYD ?
+		    "proxyd" : "privd", a->detail);
 	if (a->code != CODE_NONE)
 		return chan_error(c, a->rid, a->code, "%s", a->detail);
 	if (a->type == MSG_EVENT_APPEND)
 		return chan_send(c, MSG_EVENT_APPENDED, a->rid, &m, -1);
+	if (a->type == MSG_NAMES_TAKE)
+		return chan_send(c, MSG_NAMES_TAKEN, a->rid, &t, -1);
 	return chan_ok(c, a->rid);
 }
 
@@ -378,6 +447,7 @@ committer_news(evutil_socket_t fd, short what, void *arg)
 {
 	struct answer_queue	 q;
 	struct answer		*a;
+	struct client		*c;
 	uint64_t		 seq;
 
 	(void)what, (void)arg;
@@ -386,16 +456,16 @@ committer_news(evutil_socket_t fd, short what, void *arg)
 	committer_take(st.committer, &q, &seq);
 	while ((a = STAILQ_FIRST(&q)) != NULL) {
 		STAILQ_REMOVE_HEAD(&q, next);
+		c = a->asker == ASK_PROXYD ? &st.proxyd : &st.apid;
 		if (a->asker == ASK_PRIVD) {
 			if (send_answer(&st.privd, a) == -1)
 				privd_failed("write");
-		} else if (st.apid_in != NULL &&
-		    send_answer(&st.apid, a) == -1)
-			apid_failed("write");
+		} else if (c->in != NULL && send_answer(&c->chan, a) == -1)
+			client_failed(c, "write");
 		free(a);
 	}
-	if (st.apid_in != NULL && replay_run(st.replay, seq) == -1)
-		apid_failed("write");
+	if (st.apid.in != NULL && replay_run(st.replay, seq) == -1)
+		client_failed(&st.apid, "write");
 	settle();
 }
 
@@ -403,8 +473,8 @@ static void
 read_again(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what, (void)arg;
-	if (st.apid_in != NULL && replay_run(st.replay, 0) == -1)
-		apid_failed("write");
+	if (st.apid.in != NULL && replay_run(st.replay, 0) == -1)
+		client_failed(&st.apid, "write");
 	settle();
 }
 
@@ -489,9 +559,9 @@ take_lock(void)
 }
 
 static struct event *
-event_made(int fd, short what, event_callback_fn cb)
+event_made(int fd, short what, event_callback_fn cb, void *arg)
 {
-	struct event	*ev = event_new(st.base, fd, what, cb, NULL);
+	struct event	*ev = event_new(st.base, fd, what, cb, arg);
 
 	if (ev == NULL)
 		fatalx("event_new: out of memory");
@@ -499,18 +569,27 @@ event_made(int fd, short what, event_callback_fn cb)
 }
 
 static void
+client_ready(struct client *c, int fd, unsigned int actor)
+{
+	chan_init(&c->chan, fd, A_STORED, actor, S_INIT);
+	c->in = event_made(fd, EV_READ | EV_PERSIST, client_read, c);
+	c->out = event_made(fd, EV_WRITE, client_write, c);
+}
+
+static void
 loop_ready(void)
 {
 	if ((st.base = event_base_new()) == NULL)
 		fatalx("event_base_new failed");
-	st.privd_in = event_made(PRIVD_FD, EV_READ | EV_PERSIST, privd_read);
-	st.privd_out = event_made(PRIVD_FD, EV_WRITE, privd_write);
-	st.apid_in = event_made(APID_FD, EV_READ | EV_PERSIST, apid_read);
-	st.apid_out = event_made(APID_FD, EV_WRITE, apid_write);
+	st.privd_in = event_made(PRIVD_FD, EV_READ | EV_PERSIST, privd_read,
+	    NULL);
+	st.privd_out = event_made(PRIVD_FD, EV_WRITE, privd_write, NULL);
+	client_ready(&st.apid, APID_FD, A_APID);
+	client_ready(&st.proxyd, PROXYD_FD, A_PROXYD);
 	st.wake_in = event_made(st.wake, EV_READ | EV_PERSIST,
-	    committer_news);
-	st.again = event_made(-1, EV_TIMEOUT, read_again);
-	st.purge = event_made(-1, EV_TIMEOUT | EV_PERSIST, purge_due);
+	    committer_news, NULL);
+	st.again = event_made(-1, EV_TIMEOUT, read_again, NULL);
+	st.purge = event_made(-1, EV_TIMEOUT | EV_PERSIST, purge_due, NULL);
 	if (event_add(st.privd_in, NULL) == -1 ||
 	    event_add(st.wake_in, NULL) == -1)
 		fatalx("event_add failed");
@@ -545,11 +624,10 @@ main(void)
 	if ((st.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) == -1)
 		fatal("eventfd");
 	chan_init(&st.privd, PRIVD_FD, A_STORED, A_PRIVD, S_INIT);
-	chan_init(&st.apid, APID_FD, A_STORED, A_APID, S_INIT);
 	loop_ready();
 	st.committer = committer_start(&st.db, &head, !conf->audit_argv,
 	    st.wake);
-	st.replay = replay_new(&st.db, &st.apid, want_again);
+	st.replay = replay_new(&st.db, &st.apid.chan, want_again);
 	say_ready();
 	if (!st.ending)
 		(void)event_base_dispatch(st.base);	/* logs by itself */

@@ -66,6 +66,8 @@ enum db_table {
 	T_EXPIRY,	/* time of deletion, sandbox id -> nothing */
 	T_KEYS,		/* tenant/key -> ROW key */
 	T_KEY_TIMES,	/* time, tenant/key -> nothing */
+	T_ALLOWED,	/* sandbox id -> ROW allowed */
+	T_LISTS,	/* sandbox id, generation, page -> entries, \n each */
 	T_COUNT
 };
 
@@ -117,7 +119,7 @@ uint64_t	 db_reserve(struct db *);
 
 /* ---- jobs: what the committer is asked --------------------------- */
 
-enum asker { ASK_APID, ASK_PRIVD, ASK_SELF };
+enum asker { ASK_APID, ASK_PRIVD, ASK_PROXYD, ASK_SELF };
 
 struct job {
 	STAILQ_ENTRY(job)	 next;
@@ -129,16 +131,20 @@ struct job {
 	unsigned int		 code;	/* CODE_NONE: applied */
 	char			 detail[96];
 	uint64_t		 seq;	/* of EVENT_APPEND */
+	uint64_t		 first, count;	/* of NAMES_TAKE */
 	union {
 		struct msg_event_append		 event_append;
 		struct msg_sandbox_create	 sandbox_create;
 		struct msg_sandbox_move		 sandbox_move;
 		struct msg_sandbox_network	 sandbox_network;
 		struct msg_session_put		 session_put;
+		struct msg_allow_put		 allow_put;
+		struct msg_names_take		 names_take;
 	}			 body;
 	uint8_t			 asked[RECORD_HASH];	/* body's, with a key */
 	size_t			 len;	/* of data */
-	uint8_t			 data[]; /* the bytes that body's bin is */
+	uint8_t			 data[]; /* the bytes that body's bin is; of
+					  * ALLOW_PUT its entries, \n each */
 };
 STAILQ_HEAD(job_queue, job);
 
@@ -152,6 +158,7 @@ struct answer {
 	unsigned int		 code;
 	char			 detail[96];
 	uint64_t		 seq;
+	uint64_t		 first, count;
 };
 STAILQ_HEAD(answer_queue, answer);
 
@@ -183,6 +190,35 @@ struct store {
  * Returns 0, or an LMDB code after which the transaction must be aborted.
  */
 int	apply(struct store *, struct job *);
+/* What is wrong with it, for the answer; 0. */
+int	refuse(struct job *, unsigned int code, const char *, ...)
+	    __attribute__((format(printf, 3, 4)));
+/*
+ * The row of a box that is neither DELETING nor DELETED; its lists lead into
+ * the map.  Else the job has been refused, and the LMDB code is 0, too.
+ */
+int	sandbox_live(struct store *, struct job *, const char *id,
+	    struct row_sandbox *ret);
+
+/* ---- lists.c: lists of `allowlist', addresses of names ------------ */
+
+#define LIST_KEY	(ULID_LEN + 8UL + 2)	/* of T_LISTS */
+
+void	lists_key(const char *id, uint64_t generation, uint64_t page,
+	    uint8_t ret[LIST_KEY]);
+/* The row, or an empty one; an LMDB code.  In either thread. */
+int	lists_row(struct db *, MDB_txn *, const char *id,
+	    struct row_allowed *ret);
+/* ALLOW_PUT, NAMES_TAKE: as apply(). */
+int	lists_put(struct store *, struct job *);
+int	lists_take(struct store *, struct job *);
+/* Whether the box could become `allowlist'; back: again. */
+int	lists_there(const struct row_allowed *, int back);
+/* It becomes this kind; *row says of the list, if it has one, what it is. */
+int	lists_become(struct store *, const char *id, unsigned int network,
+	    struct row_allowed *row);
+/* The box is DELETED: its lists go; the row goes with the box's. */
+int	lists_drop(struct store *, const char *id);
 
 /* ---- commit.c: the committer thread ------------------------------ */
 
@@ -220,6 +256,9 @@ int		 replay_on_sandbox_list(struct replay *, const struct msg *);
 int		 replay_on_sandbox_get(struct replay *, const struct msg *);
 int		 replay_on_key_get(struct replay *, const struct msg *);
 int		 replay_on_session_rows(struct replay *, const struct msg *);
+/* On whose channel it was asked. */
+int		 replay_on_allow_read(struct replay *, struct chan *,
+		    const struct msg *);
 /* Serves who waits, now that records up to last are committed. */
 int		 replay_run(struct replay *, uint64_t last);
 void		 replay_drop(struct replay *);	/* the peer is gone */

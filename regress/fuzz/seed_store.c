@@ -171,6 +171,48 @@ session(struct seed *s, unsigned int n, unsigned int to, unsigned int flags)
 }
 
 static void
+network(struct seed *s, unsigned int n, unsigned int to, unsigned int flags)
+{
+	struct msg_sandbox_network	*m = (void *)body;
+
+	seed_body(&wire_msg_sandbox_network, body);
+	box_id(n, m->id);
+	m->network = to;
+	if (!seed_chance(4))
+		m->reason[0] = '\0';
+	job_body(s, STORE_NETWORK, flags, &wire_msg_sandbox_network);
+}
+
+static void
+list(struct seed *s, unsigned int n, unsigned int page, unsigned int flags)
+{
+	static const char *const entries[] = { "a.example", "*.b.example",
+	    "c.example:22", "d.example:80,8080", "No", "" };
+	struct msg_allow_put	*m = (void *)body;
+	struct wire_bin		 v[4];
+	unsigned int		 i;
+
+	seed_body(&wire_msg_allow_put, body);
+	box_id(n, m->id);
+	m->page = page;
+	m->entries = (struct wire_list){ v, seed_below(5) };
+	for (i = 0; i < m->entries.n; i++)
+		v[i] = wire_cstr(entries[seed_below(seed_chance(8) ? 6 : 4)]);
+	job_body(s, STORE_LIST, flags, &wire_msg_allow_put);
+}
+
+static void
+take(struct seed *s, unsigned int n, uint64_t count, unsigned int flags)
+{
+	struct msg_names_take	*m = (void *)body;
+
+	seed_body(&wire_msg_names_take, body);
+	box_id(n, m->id);
+	m->count = count;
+	job_body(s, STORE_TAKE, flags, &wire_msg_names_take);
+}
+
+static void
 append(struct seed *s, const struct event_row *e, unsigned int flags)
 {
 	static const char *const	outcomes[] = { "ok", "denied",
@@ -204,7 +246,7 @@ turn(struct seed *s)
 {
 	unsigned int	n = seed_below(BOXES), flags = some_flags();
 
-	switch (seed_below(9)) {
+	switch (seed_below(13)) {
 	case 0:
 		create(s, n, flags);
 		break;
@@ -221,6 +263,16 @@ turn(struct seed *s)
 	case 7:
 		append(s, &event_rows[seed_below((unsigned int)event_nrows)],
 		    flags);
+		break;
+	case 8:
+		network(s, n, seed_below(3), flags);
+		break;
+	case 9:
+	case 10:
+		list(s, n, seed_below(3), flags);
+		break;
+	case 11:
+		take(s, n, seed_chance(4) ? 65535 : 256, flags);
 		break;
 	default:
 		job(s, STORE_PURGE, flags, NULL, 0);
@@ -251,6 +303,16 @@ life(struct seed *s)
 	session(s, 0, 0, 0);
 	session(s, 0, 1, 0);
 	session(s, 0, 2, 0);
+	list(s, 0, 0, 0);
+	list(s, 0, 1, 0);
+	network(s, 0, NETWORK_ALLOWLIST, 0);
+	list(s, 0, 0, 0);
+	network(s, 0, NETWORK_ALLOWLIST, 0);
+	network(s, 0, NETWORK_EGRESS, 0);
+	network(s, 0, NETWORK_ALLOWLIST, 0);
+	take(s, 0, 65000, 0);
+	take(s, 0, 65535, 0);
+	list(s, 0, 0, 0);
 	for (i = 0; i < sizeof(path) / sizeof(path[0]); i++)
 		move_to(s, 0, path[i], 0);
 	job(s, STORE_PURGE, STORE_DAYS, NULL, 0);

@@ -28,7 +28,7 @@ enum apid_step {
 /* A byte: a number that is one of these modulo STORE_NJOBS, with flags. */
 enum store_job {
 	STORE_APPEND, STORE_CREATE, STORE_MOVE, STORE_SESSION, STORE_PURGE,
-	STORE_NJOBS
+	STORE_NETWORK, STORE_LIST, STORE_TAKE, STORE_NJOBS
 };
 #define STORE_PRIVD	16		/* asks; else apid */
 #define STORE_SHORT	32		/* of disk */

@@ -6,10 +6,12 @@
  * the body of the message)
  *
  * A request that is refused has changed nothing; the records are numbered
- * and chained; each name belongs to a box that holds it.
+ * and chained; each name belongs to a box that holds it; each page to a list
+ * that a box has or is being given; no number is given twice.
  */
 #include <sys/stat.h>
 
+#include <sha2.h>
 #include <unistd.h>
 
 #include "../../stored/stored.h"
@@ -145,6 +147,68 @@ boxes_ok(void)
 	mdb_cursor_close(cur);
 }
 
+/* The pages of one list; how many entries, and their hash. */
+static uint64_t
+pages_ok(const char *id, uint64_t generation, uint64_t pages,
+    char ret_hash[SHA256_DIGEST_STRING_LENGTH])
+{
+	uint8_t		key[LIST_KEY];
+	const char	*p;
+	uint64_t	i, n = 0;
+	SHA2_CTX	c;
+	MDB_val		v;
+
+	SHA256Init(&c);
+	for (i = 0; i < pages; i++) {
+		lists_key(id, generation, i, key);
+		must(db_get(store.txn, db.t[T_LISTS], key, sizeof(key),
+		    &v) == 0);
+		must(v.mv_size > 0 || i == 0);
+		SHA256Update(&c, v.mv_data, v.mv_size);
+		for (p = v.mv_data; p < (const char *)v.mv_data + v.mv_size;
+		    p++)
+			n += *p == '\n';
+		must(v.mv_size == 0 || p[-1] == '\n');
+	}
+	must(SHA256End(&c, ret_hash) != NULL);
+	return n;
+}
+
+static void
+lists_ok(void)
+{
+	char			 id[ULID_LEN + 1] = "";
+	char			 hash[SHA256_DIGEST_STRING_LENGTH];
+	struct row_allowed	 a;
+	struct row_sandbox	 box;
+	MDB_cursor		*cur;
+	MDB_stat		 st;
+	MDB_val			 k, v;
+	uint64_t		 pages = 0;
+
+	must(mdb_cursor_open(store.txn, db.t[T_ALLOWED], &cur) == 0);
+	while (mdb_cursor_get(cur, &k, &v, MDB_NEXT) == 0) {
+		must(k.mv_size == ULID_LEN);
+		memcpy(id, k.mv_data, ULID_LEN);
+		must(get_box(id, &box));
+		must(lists_row(&db, store.txn, id, &a) == 0);
+		must(a.generation <= a.last && a.put <= a.last);
+		must(a.generation != a.put || a.put == 0);
+		must((a.generation != 0) == (a.pages != 0));
+		must((a.put != 0) == (a.put_pages != 0));
+		must(box.state != BOX_DELETED || a.pages + a.put_pages == 0);
+		must(box.network == NETWORK_ALLOWLIST ? !a.aside :
+		    a.aside == (a.generation != 0));
+		must(pages_ok(id, a.put, a.put_pages, hash) == a.put_entries);
+		must(pages_ok(id, a.generation, a.pages, hash) == a.entries);
+		must(a.pages == 0 || strcmp(hash, a.sha256) == 0);
+		pages += a.pages + a.put_pages;
+	}
+	mdb_cursor_close(cur);
+	must(mdb_stat(store.txn, db.t[T_LISTS], &st) == 0);
+	must(st.ms_entries == pages);
+}
+
 static void
 records_ok(void)
 {
@@ -181,7 +245,25 @@ static const unsigned int	types[STORE_NJOBS] = {
 	[STORE_MOVE] = MSG_SANDBOX_MOVE,
 	[STORE_SESSION] = MSG_SESSION_PUT,
 	[STORE_PURGE] = JOB_PURGE,
+	[STORE_NETWORK] = MSG_SANDBOX_NETWORK,
+	[STORE_LIST] = MSG_ALLOW_PUT,
+	[STORE_TAKE] = MSG_NAMES_TAKE,
 };
+
+/* As stored.c makes its data of the entries. */
+static struct wire_bin
+list_of(const struct wire_list *l)
+{
+	static uint8_t	text[WIRE_MAX + WIRE_ITEMS];
+	size_t		i, n = 0;
+
+	for (i = 0; i < l->n; i++) {
+		memcpy(text + n, l->v[i].data, l->v[i].len);
+		n += l->v[i].len;
+		text[n++] = '\n';
+	}
+	return (struct wire_bin){ text, n };
+}
 
 /* As stored.c makes it; NULL: it does not come that far. */
 static struct job *
@@ -189,7 +271,7 @@ job_new(unsigned int type, enum asker asker, struct bytes b)
 {
 	static union proto_body	 body;
 	const struct wire_bin	*data = NULL;
-	struct wire_bin		 none = { NULL, 0 };
+	struct wire_bin		 none = { NULL, 0 }, list;
 	struct job		*j;
 
 	if (type == JOB_PURGE)
@@ -202,6 +284,11 @@ job_new(unsigned int type, enum asker asker, struct bytes b)
 		data = &body.sandbox_create.row;
 	else if (type == MSG_SANDBOX_MOVE)
 		data = &body.sandbox_move.proof;
+	else if (type == MSG_ALLOW_PUT) {
+		list = list_of(&body.allow_put.entries);
+		data = &list;
+	} else if (type == MSG_SANDBOX_NETWORK || type == MSG_NAMES_TAKE)
+		data = &none;
 	else
 		data = &body.session_put.row;
 	must((j = calloc(1, sizeof(*j) + data->len)) != NULL);
@@ -213,6 +300,45 @@ job_new(unsigned int type, enum asker asker, struct bytes b)
 	if (type != JOB_PURGE)
 		memcpy(&j->body, &body, sizeof(j->body));
 	return j;
+}
+
+/* Of each box the last number that was given. */
+static struct { char id[ULID_LEN + 1]; uint64_t last; } given[16];
+static unsigned int	 ngiven;
+
+/* An id whose box was purged is another box's. */
+static void
+purged(void)
+{
+	struct row_sandbox	row;
+	unsigned int		i, n = 0;
+
+	for (i = 0; i < ngiven; i++)
+		if (get_box(given[i].id, &row))
+			given[n++] = given[i];
+	ngiven = n;
+}
+
+/* Behind all that were given of this box before. */
+static void
+taken(const struct job *j)
+{
+	unsigned int	 i;
+
+	for (i = 0; i < ngiven && strcmp(given[i].id,
+	    j->body.names_take.id) != 0; i++)
+		;
+	if (i == sizeof(given) / sizeof(given[0]))
+		return;
+	if (i == ngiven) {
+		memcpy(given[i].id, j->body.names_take.id,
+		    sizeof(given[i].id));
+		given[ngiven++].last = 0;
+	}
+	must(j->count <= j->body.names_take.count && j->first >= 1 &&
+	    j->first + j->count <= 65536);
+	must(j->count == 0 || j->first == given[i].last + 1);
+	given[i].last += j->count;
 }
 
 static void
@@ -231,6 +357,10 @@ step(struct bytes *b)
 	store.reserve = how & STORE_SHORT ? DB_LAST - 1 : DB_RESERVE;
 	count(&before);
 	must(apply(&store, j) == 0);
+	if (j->type == MSG_NAMES_TAKE && j->code == CODE_NONE)
+		taken(j);
+	if (j->type == JOB_PURGE)
+		purged();
 	if (j->code != CODE_NONE) {
 		must(j->detail[0] != '\0');
 		count(&after);
@@ -245,6 +375,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct bytes	b = { data, len };
 
 	prepare();
+	ngiven = 0;
 	must(mdb_txn_begin(db.env, NULL, 0, &store.txn) == 0);
 	store.head = start;
 	store.hide_argv = len & 1;
@@ -253,6 +384,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		step(&b);
 	names_ok();
 	boxes_ok();
+	lists_ok();
 	records_ok();
 	mdb_txn_abort(store.txn);
 	return 0;

@@ -125,12 +125,20 @@ START_TEST(purged)
 	struct msg		m;
 
 	rig_ready(&r, &kept);
+	ck_assert_uint_eq(rig_list(&r, kept.id, 0, "kept.example"),
+	    CODE_NONE);
 	s = rig_session(kept.id);
 	ck_assert_uint_eq(rig_put(&r, &s, 0), CODE_NONE);
 	for (i = 0; i < 4; i++) {
 		snprintf(name, sizeof(name), "gone-%u", i);
 		gone[i] = rig_box(name);
 		rig_ready(&r, &gone[i]);
+		ck_assert_uint_eq(rig_list(&r, gone[i].id, 0, "a.example"),
+		    CODE_NONE);
+		ck_assert_uint_eq(rig_network(&r, gone[i].id,
+		    NETWORK_ALLOWLIST, ""), CODE_NONE);
+		ck_assert_uint_eq(rig_list(&r, gone[i].id, 0, "b.example"),
+		    CODE_NONE);
 		/* more rows than one transaction deletes */
 		for (k = 0; k < 250; k++) {
 			s = rig_session(gone[i].id);
@@ -145,6 +153,8 @@ START_TEST(purged)
 		    NULL), CODE_NONE);
 	}
 	rig_stop(&r);
+	ck_assert_uint_eq(rows_of("allowed"), 5);
+	ck_assert_uint_eq(rows_of("lists"), 1);
 	expiry_age(UINT64_C(86400000) - 120000);
 	rig_start(&r);
 	(void)rig_append(&r, "", 1);
@@ -168,6 +178,10 @@ START_TEST(purged)
 	rig_ask(&r.apid, MSG_SESSION_ROWS, &q, &m);
 	ck_assert_uint_eq(m.body.session_page.rows.n, 1);
 	whole(rig_info(&r).last_seq);
+	rig_stop(&r);
+	ck_assert_uint_eq(rows_of("allowed"), 1);
+	ck_assert_uint_eq(rows_of("lists"), 1);
+	rig_start(&r);
 }
 END_TEST
 

@@ -106,6 +106,7 @@ disk_full(void)
 	char			path[160];
 
 	rig_ready(&r, &a);
+	ck_assert_uint_eq(rig_list(&r, a.id, 0, "a.example"), CODE_NONE);
 	ck_assert_uint_eq(rig_info(&r).reserve_short, 0);
 	snprintf(path, sizeof(path), "%s/fill", r.dir);
 	fill(path);
@@ -116,8 +117,12 @@ disk_full(void)
 	ck_assert_uint_eq(rig_info(&r).reserve_short, 1);
 	ck_assert_uint_eq(rig_create(&r, &b), CODE_DISK_FULL);
 	ck_assert_int_eq(rig_get(&r, b.id, &got), 0);
+	ck_assert_uint_eq(rig_list(&r, a.id, 1, "b.example"),
+	    CODE_DISK_FULL);
 	/* what must go on goes on */
 	ck_assert_uint_eq(rig_append(&r, "", 1), CODE_NONE);
+	ck_assert_uint_eq(rig_network(&r, a.id, NETWORK_ALLOWLIST, ""),
+	    CODE_NONE);
 	ck_assert_uint_eq(rig_move(&r, a.id, BOX_DRAINING, "", NULL),
 	    CODE_NONE);
 	/* down to the last page */

@@ -148,7 +148,7 @@ START_TEST(fence)
 		sockets += strncmp(l, "socket:", 7) == 0;
 	}
 	closedir(d);
-	ck_assert_int_eq(sockets, 2);		/* privd and apid */
+	ck_assert_int_eq(sockets, 3);		/* privd, apid and proxyd */
 }
 END_TEST
 

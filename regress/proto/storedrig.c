@@ -54,6 +54,7 @@ rig_init(struct rig *r)
 	r->audit_argv = 1;
 	chan_init(&r->privd, -1, A_PRIVD, A_STORED, S_INIT);
 	chan_init(&r->apid, -1, A_APID, A_STORED, S_RUN);
+	chan_init(&r->proxyd, -1, A_PROXYD, A_STORED, S_RUN);
 }
 
 static int
@@ -73,16 +74,16 @@ rig_free(struct rig *r)
 
 /* The descriptors that privd gives; everything else is close-on-exec. */
 static void
-child(int conf, int privd, int apid)
+child(int conf, int privd, int apid, int proxyd)
 {
 	char	*argv[] = { (char *)(uintptr_t)STORED, NULL }, *envp[1] = {
 	    NULL };
-	int	 v[3] = { privd, conf, apid }, i;
+	int	 v[4] = { privd, conf, apid, proxyd }, i;
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 4; i++)
 		if ((v[i] = fcntl(v[i], F_DUPFD_CLOEXEC, 20)) == -1)
 			_exit(120);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 4; i++)
 		if (dup2(v[i], 3 + i) == -1)
 			_exit(120);
 	execve(STORED, argv, envp);
@@ -109,22 +110,26 @@ sealed_conf(const struct rig *r)
 void
 rig_spawn(struct rig *r)
 {
-	int	p[2], a[2], conf = sealed_conf(r);
+	int	p[2], a[2], x[2], conf = sealed_conf(r);
 
 	ck_assert_int_ne(conf, -1);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
 	    0, p), 0);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
 	    0, a), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
+	    0, x), 0);
 	fflush(NULL);
 	ck_assert_int_ne(r->pid = fork(), -1);
 	if (r->pid == 0)
-		child(conf, p[1], a[1]);
+		child(conf, p[1], a[1], x[1]);
 	close(conf);
 	close(p[1]);
 	close(a[1]);
+	close(x[1]);
 	chan_init(&r->privd, p[0], A_PRIVD, A_STORED, S_INIT);
 	chan_init(&r->apid, a[0], A_APID, A_STORED, S_RUN);
+	chan_init(&r->proxyd, x[0], A_PROXYD, A_STORED, S_RUN);
 }
 
 void
@@ -156,6 +161,7 @@ rig_wait(struct rig *r)
 	r->pid = 0;
 	chan_close(&r->privd);
 	chan_close(&r->apid);
+	chan_close(&r->proxyd);
 	return st;
 }
 
@@ -310,6 +316,28 @@ rig_move(struct rig *r, const char *id, unsigned int to, const char *reason,
 	if (proof != NULL)
 		m.proof = wire_cstr(proof);
 	return rig_code(&r->apid, MSG_SANDBOX_MOVE, &m);
+}
+
+unsigned int
+rig_list(struct rig *r, const char *id, unsigned int page, const char *entry)
+{
+	struct wire_bin		v = wire_cstr(entry);
+	struct msg_allow_put	m = { .page = page, .entries = { &v, 1 } };
+
+	(void)str_copy(m.id, id, sizeof(m.id));
+	return rig_code(&r->apid, MSG_ALLOW_PUT, &m);
+}
+
+unsigned int
+rig_network(struct rig *r, const char *id, unsigned int network,
+    const char *reason)
+{
+	struct msg_sandbox_network	m = { .network = network,
+					    .actor = "test" };
+
+	(void)str_copy(m.id, id, sizeof(m.id));
+	(void)str_copy(m.reason, reason, sizeof(m.reason));
+	return rig_code(&r->apid, MSG_SANDBOX_NETWORK, &m);
 }
 
 void

@@ -1,5 +1,6 @@
 /*
- * storedrig: starts the real stored as privd does, and plays privd and apid.
+ * storedrig: starts the real stored as privd does, and plays privd, apid and
+ * proxyd.
  *
  * Every function fails the running Check test on what it does not expect.
  */
@@ -22,7 +23,7 @@ struct rig {
 	pid_t		 pid;		/* 0: not running */
 	uint64_t	 audit_argv;
 	const char	*key;		/* a client's, for what is made; NULL */
-	struct chan	 privd, apid;	/* our ends: we are A_PRIVD, A_APID */
+	struct chan	 privd, apid, proxyd;	/* our ends: we are those */
 };
 
 /* Exits 77 unless stored can be started here (root, built). */
@@ -62,6 +63,11 @@ unsigned int	rig_move(struct rig *, const char *id, unsigned int to,
 		    const char *reason, const char *proof);
 /* Creates a box and moves it to READY. */
 void		rig_ready(struct rig *, const struct row_sandbox *);
+/* ALLOW_PUT of a page with one entry; SANDBOX_NETWORK. */
+unsigned int	rig_list(struct rig *, const char *id, unsigned int page,
+		    const char *entry);
+unsigned int	rig_network(struct rig *, const char *id, unsigned int network,
+		    const char *reason);
 struct row_session	rig_session(const char *sandbox);
 unsigned int	rig_put(struct rig *, const struct row_session *,
 		    int durable);

@@ -108,6 +108,27 @@ START_TEST(nulls)
 }
 END_TEST
 
+/* A number above what the API can tell says that there is none. */
+START_TEST(no_number)
+{
+	struct event_sandbox_network	ev = { .from = "none",
+	    .to = "allowlist", .sha256 = "00" };
+	struct record			r = full(EVENT_SANDBOX_NETWORK, &ev);
+
+	ck_assert_ptr_nonnull(strstr(format(&r), "\"data\":{\"from\":\"none\","
+	    "\"to\":\"allowlist\",\"entries\":0,\"sha256\":\"00\"}"));
+	ev.entries = WB_U63;
+	ck_assert_ptr_nonnull(strstr(format(&r),
+	    "\"entries\":9223372036854775807,"));
+	ev.entries = (uint64_t)WB_U63 + 1;
+	ck_assert_ptr_nonnull(strstr(format(&r), "\"entries\":null,"));
+	ev.entries = UINT64_MAX;
+	ev.from[0] = ev.sha256[0] = '\0';
+	ck_assert_ptr_nonnull(strstr(format(&r), "\"data\":{\"from\":null,"
+	    "\"to\":\"allowlist\",\"entries\":null,\"sha256\":null}"));
+}
+END_TEST
+
 START_TEST(numbers)
 {
 	struct event_session_ended	ev = { .exitCode = 137, .signal = 9,
@@ -261,6 +282,7 @@ main(void)
 
 	tcase_add_test(t, envelope);
 	tcase_add_test(t, nulls);
+	tcase_add_test(t, no_number);
 	tcase_add_test(t, numbers);
 	tcase_add_test(t, escapes);
 	tcase_add_test(t, bytes);
