@@ -30,6 +30,9 @@ struct confine {
 	const int			*landlock_but; /* but to read and write
 					  beneath these descriptors */
 	size_t				 nlandlock_but;
+	const uint16_t			*landlock_bind;	/* TCP ports that it
+					  may bind */
+	size_t				 nlandlock_bind;
 	int				 landlock_exec;	/* and but to execute
 					  this one; 0: nothing */
 	const struct confine_limit	*limits;
@@ -57,7 +60,8 @@ const char	*confine_error(void);
 int		 confine_root_empty(const struct confine *);
 int		 confine_root_dir(const struct confine *);
 /*
- * No file but beneath landlock_but, no TCP port; no signal to and no abstract
+ * No file but beneath landlock_but, no TCP port but to bind those of
+ * landlock_bind; no signal to and no abstract
  * socket of who is not in the same fence (Linux 6.12).
  */
 int		 confine_landlock(const struct confine *);

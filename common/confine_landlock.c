@@ -11,6 +11,10 @@
 #include "confine.h"
 #include "xmalloc.h"
 
+/* Of ABI 4, which libc's headers may not have yet. */
+#define NET_BIND_TCP	UINT64_C(1)
+#define RULE_NET_PORT	2
+
 #ifndef LANDLOCK_ACCESS_FS_REFER
 #define LANDLOCK_ACCESS_FS_REFER	(1ULL << 13)
 #endif
@@ -47,6 +51,18 @@ landlock_but(int ruleset, int fd, uint64_t access)
 	return 0;
 }
 
+static int
+landlock_bind(int ruleset, uint16_t port)
+{
+	/* allowed_access, port */
+	const uint64_t	attr[2] = { NET_BIND_TCP, port };
+
+	if (syscall(SYS_landlock_add_rule, ruleset, RULE_NET_PORT, attr, 0) ==
+	    -1)
+		return confine_fail("Landlock rule for port %u", port);
+	return 0;
+}
+
 int
 confine_landlock(const struct confine *c)
 {
@@ -73,6 +89,10 @@ confine_landlock(const struct confine *c)
 	for (i = 0; i < c->nlandlock_but; i++)
 		if (landlock_but(fd, c->landlock_but[i],
 		    LANDLOCK_ACCESS_FS_WRITE_FILE) == -1)
+			return -1;
+	/* before ABI 4 no port is anybody's */
+	for (i = 0; i < c->nlandlock_bind && abi >= 4; i++)
+		if (landlock_bind(fd, c->landlock_bind[i]) == -1)
 			return -1;
 	if (c->landlock_exec != 0 && landlock_but(fd, c->landlock_exec,
 	    LANDLOCK_ACCESS_FS_EXECUTE) == -1)

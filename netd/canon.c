@@ -121,6 +121,18 @@ static const struct attr attr_log[] = {
 	{ NFTNL_EXPR_LOG_FLAGS, "flags", U32 },
 	{ 0, NULL, U32 }
 };
+static const struct attr attr_socket[] = {
+	{ NFTNL_EXPR_SOCKET_KEY, "key", U32 },
+	{ NFTNL_EXPR_SOCKET_DREG, "dreg", U32 },
+	{ NFTNL_EXPR_SOCKET_LEVEL, "level", U32 },
+	{ 0, NULL, U32 }
+};
+static const struct attr attr_tproxy[] = {
+	{ NFTNL_EXPR_TPROXY_FAMILY, "family", U32 },
+	{ NFTNL_EXPR_TPROXY_REG_ADDR, "addr", U32 },
+	{ NFTNL_EXPR_TPROXY_REG_PORT, "port", U32 },
+	{ 0, NULL, U32 }
+};
 static const struct { const char *name; const struct attr *attr; } exprs[] = {
 	{ "meta", attr_meta },
 	{ "cmp", attr_cmp },
@@ -132,6 +144,8 @@ static const struct { const char *name; const struct attr *attr; } exprs[] = {
 	{ "limit", attr_limit },
 	{ "objref", attr_objref },
 	{ "log", attr_log },
+	{ "socket", attr_socket },
+	{ "tproxy", attr_tproxy },
 };
 
 struct canon *

@@ -1,5 +1,5 @@
 /*
- * denials.c: what networks of `egress' deny, told to apid.
+ * denials.c: what networks of `egress' and `allowlist' deny, told to apid.
  *
  * Theory of operation.  The kernel logs some of what a network denies
  * (ruleset_rule.c) and counts all of it.  The first packet opens a window of
@@ -21,6 +21,10 @@
  * sum is less by it.
  *
  * What was denied while no netd ran is in the counters and in no message.
+ *
+ * What proxyd denies by name comes from it already bounded and summed, and is
+ * passed on at once.  What apid does not take then is told as a sum, by rule,
+ * when a window ends.
  *
  * Must never: let a box's packets decide how much is held or said.
  */
@@ -54,8 +58,9 @@ struct denials {
 	uint64_t	 began_ms;	/* the window */
 	uint64_t	 seen[RS_COUNTERS];	/* in the counters */
 	uint64_t	 total[RS_COUNTERS];	/* since there is a network */
-	uint64_t	 before[DENIED_RULESET];	/* total, at the last end */
-	uint64_t	 told[DENIED_RULESET];
+	uint64_t	 before[RS_DENIED];	/* total, at the last end */
+	uint64_t	 told[RS_DENIED];
+	uint64_t	 untold[DENIED_RULES];	/* of what proxyd said */
 };
 
 /* ---- telling --------------------------------------------------------- */
@@ -148,6 +153,27 @@ denials_anew(struct denials *dn)
 		memset(dn->seen, 0, sizeof(dn->seen));
 }
 
+/* What apid did not take of proxyd's; 1: it still does not. */
+static int
+tell_untold(struct denials *dn)
+{
+	struct msg_net_denied	m = { .since_ms = dn->began_ms };
+	int			i, more = 0;
+
+	(void)str_copy(m.id, dn->net->id, sizeof(m.id));
+	for (i = 0; i < DENIED_RULES; i++) {
+		if (dn->untold[i] == 0)
+			continue;
+		m.rule = (uint64_t)i;
+		m.count = dn->untold[i] > WB_U63 ? WB_U63 : dn->untold[i];
+		if (netd_tell(MSG_NET_DENIED, &m) == -1)
+			more = 1;
+		else
+			dn->untold[i] = 0;
+	}
+	return more;
+}
+
 /* Tells what the window leaves; 1: another is to follow. */
 static int
 window_close(struct denials *dn)
@@ -163,7 +189,7 @@ window_close(struct denials *dn)
 		if (e->more != 0)
 			more |= tell(dn, &e->d, e->more, e->at_ms) == -1;
 	dn->n = 0;
-	for (i = 0; i < DENIED_RULESET; i++) {
+	for (i = 0; i < RS_DENIED; i++) {
 		rest.rule = (uint8_t)i;
 		if (dn->total[i] > dn->told[i])
 			more |= tell(dn, &rest, dn->total[i] -
@@ -171,7 +197,7 @@ window_close(struct denials *dn)
 		more |= dn->total[i] != dn->before[i];
 	}
 	memcpy(dn->before, dn->total, sizeof(dn->before));
-	return more;
+	return tell_untold(dn) | more;
 }
 
 static void
@@ -233,6 +259,35 @@ denials_new(const struct net *n, int log)
 	memcpy(dn->told, dn->total, sizeof(dn->told));
 	memcpy(dn->before, dn->total, sizeof(dn->before));
 	return dn;
+}
+
+void
+denials_pass(struct denials *dn, const struct msg_proxy_denied *d)
+{
+	struct msg_net_denied	m = { .rule = d->rule, .address = d->address,
+	    .protocol = d->protocol, .port = d->port, .count = d->count,
+	    .since_ms = d->since_ms };
+
+	if (dn == NULL)
+		return;
+	(void)str_copy(m.id, d->id, sizeof(m.id));	/* the same bounds */
+	(void)str_copy(m.name, d->name, sizeof(m.name));
+	if (netd_tell(MSG_NET_DENIED, &m) == 0)
+		return;
+	dn->untold[d->rule] = UINT64_MAX - dn->untold[d->rule] < d->count ?
+	    UINT64_MAX : dn->untold[d->rule] + d->count;
+	window_open(dn);
+}
+
+void
+denials_restart(struct denials *dn)
+{
+	(void)window_close(dn);		/* what fails is lost with its kind */
+	(void)event_del(dn->end);
+	memset(dn->total, 0, sizeof(dn->total));
+	memset(dn->before, 0, sizeof(dn->before));
+	memset(dn->told, 0, sizeof(dn->told));
+	memset(dn->untold, 0, sizeof(dn->untold));
 }
 
 void

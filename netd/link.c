@@ -4,7 +4,8 @@
  *
  * The default routes lead to lo: without them a box's attempt to reach out
  * would fail before any rule sees it (ENETUNREACH), and no denial could be
- * told.  Where there is no ruleset there are no such routes either.
+ * told.  Where there is no ruleset there are no such routes either.  In
+ * `allowlist' the addresses that stand for names are the box's own.
  *
  * A namespace's end is announced by the kernel to every namespace that has a
  * number for it (RTM_DELNSID, rtnetlink(7)); ours has: k.
@@ -192,6 +193,34 @@ put_default(struct nl_batch *b, int family, int del)
 	nl_took(b, h, 1);
 }
 
+/* What connects to it has an address outside of it: the way back differs. */
+static int
+put_relay(struct nl_batch *b, int own)
+{
+	struct nlmsghdr	*h;
+	struct rtmsg	*rt;
+	uint8_t		 net[4], from[4];
+
+	errno = EINVAL;
+	if (inet_pton(AF_INET, RELAY_NET4, net) != 1 ||
+	    inet_pton(AF_INET, NONE_ADDR4, from) != 1)
+		return -1;
+	h = msg_start(b, own ? RTM_NEWROUTE : RTM_DELROUTE,
+	    own ? NLM_F_CREATE | NLM_F_REPLACE : 0);
+	rt = mnl_nlmsg_put_extra_header(h, sizeof(*rt));
+	rt->rtm_family = AF_INET;
+	rt->rtm_dst_len = 15;		/* RELAY_NET4B as well */
+	rt->rtm_table = RT_TABLE_LOCAL;
+	rt->rtm_protocol = RTPROT_STATIC;
+	rt->rtm_scope = RT_SCOPE_HOST;
+	rt->rtm_type = RTN_LOCAL;
+	mnl_attr_put(h, RTA_DST, sizeof(net), net);
+	mnl_attr_put(h, RTA_PREFSRC, sizeof(from), from);
+	mnl_attr_put_u32(h, RTA_OIF, LO);
+	nl_took(b, h, 1);
+	return 0;
+}
+
 static int
 link_family(int fd, int family, const char *text)
 {
@@ -240,6 +269,18 @@ link_unroute(int fd)
 			return -1;
 	}
 	return 0;
+}
+
+int
+link_relay(int fd, int own)
+{
+	struct nl_batch	b;
+
+	nl_start(&b);
+	if (put_relay(&b, own) == -1)
+		return -1;
+	return nl_send(fd, &b, NULL) == 0 || (!own && errno == ESRCH) ? 0 :
+	    -1;
 }
 
 int

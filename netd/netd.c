@@ -11,6 +11,7 @@
  *	pool.c		prepared networks, questions to the maker
  *	pressure.c	when the host has no memory for the former
  *	uplink.c	ways out of `egress', questions to uplinkd
+ *	proxy.c		ways out of `allowlist', questions to proxyd
  *	change.c	a box's network becomes another; diag.c: what ends then
  *	netns.c		the maker: namespaces, sockets in them, sysctls
  *	link.c		lo, addresses, routes; births and deaths
@@ -27,10 +28,15 @@
  * Must never: execute a program; read of what a box sent more than the headers
  * of a packet that was denied (nflog.c); open a file or make a socket after
  * its fence (the maker does, see there).
+ *
+ * Descriptors: 3 privd, 4 the configuration, 5 apid, 6 uplinkd, 7 proxyd.
+ * Where the last one is no socket there is no proxyd, and `allowlist' is
+ * refused.
  */
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <event2/event.h>
@@ -51,6 +57,7 @@
 #define FD_PRIVD	3
 #define FD_APID		5
 #define FD_UPLINKD	6
+#define FD_PROXYD	7
 #define FD_LAST		15
 
 #define FD_SPARE	64	/* descriptors that belong to no box nor to the
@@ -79,7 +86,7 @@ struct peer {
 	struct event	*in, *out;	/* owned */
 };
 
-static struct peer		 privd, apid, uplinkd;
+static struct peer		 privd, apid, uplinkd, proxyd;
 static struct event_base	*base;
 
 /* ---- dispatch ----------------------------------------------------------- */
@@ -100,7 +107,8 @@ on_go(const struct msg *m)
 	privd.chan.state = S_RUN;
 	apid.chan.state = S_RUN;
 	if (event_add(apid.in, NULL) == -1 ||
-	    event_add(uplinkd.in, NULL) == -1)
+	    event_add(uplinkd.in, NULL) == -1 ||
+	    (proxyd.in != NULL && event_add(proxyd.in, NULL) == -1))
 		fatalx("event_add");
 	pool_go();
 }
@@ -134,12 +142,28 @@ dispatch(struct chan *c, struct msg *m)
 	case MSG_NET_CHANGE:
 		netd_on_net_change(c, m);
 		return;
+	case MSG_NET_NAMES:
+		netd_on_net_names(c, m);
+		return;
 	case MSG_NET_STATUS:
 		netd_on_net_status(c, m);
 		return;
 	}
 	/* an answer to what was never asked, or an error to READY */
 	fatalx("%s is of no use here", m->row->name);
+}
+
+/* privd sees to the rest. */
+static void
+hung_up(struct peer *p)
+{
+	log_info("%s is gone", p == &apid ? "apid" : p == &proxyd ? "proxyd" :
+	    "uplinkd");
+	(void)event_del(p->in);
+	(void)event_del(p->out);
+	chan_close(&p->chan);
+	if (p == &proxyd)
+		proxy_gone();
 }
 
 static void
@@ -154,6 +178,8 @@ on_in(evutil_socket_t fd, short what, void *arg)
 	while ((r = chan_recv(&p->chan, &m)) == 1) {
 		if (p == &uplinkd)
 			uplink_on(&m);
+		else if (p == &proxyd)
+			proxy_on(&m);
 		else
 			dispatch(&p->chan, &m);
 		fd_close(&m.fd);
@@ -163,11 +189,7 @@ on_in(evutil_socket_t fd, short what, void *arg)
 	if (errno == ECONNRESET && p == &privd)
 		exit(0);		/* privd is gone: so are we */
 	if (errno == ECONNRESET) {
-		log_info("%s is gone", p == &apid ? "apid" : "uplinkd");
-		/* privd sees to the rest */
-		(void)event_del(p->in);
-		(void)event_del(p->out);
-		chan_close(&p->chan);
+		hung_up(p);
 		return;
 	}
 	if (errno == EBADMSG)
@@ -189,7 +211,8 @@ void
 netd_sent(struct chan *c, int result)
 {
 	struct peer	*p = c == &privd.chan ? &privd :
-			    c == &apid.chan ? &apid : &uplinkd;
+			    c == &apid.chan ? &apid :
+			    c == &proxyd.chan ? &proxyd : &uplinkd;
 
 	if (c->fd == -1)
 		return;		/* it has gone */
@@ -273,6 +296,14 @@ pressure_start(unsigned int egress)
 	return ep;
 }
 
+static int
+is_socket(int fd)
+{
+	struct stat	st;
+
+	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
 static void
 ready(void)
 {
@@ -290,11 +321,12 @@ main(void)
 	struct nets_fds		 fds;
 	const int		 ignored[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE };
 	unsigned int		 i, n, pool;
-	int			 absent, landlock, pressure;
+	int			 absent, landlock, named, pressure;
 
 	/* privd says when to stop; these may reach its whole group */
 	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		(void)signal(ignored[i], SIG_IGN);	/* valid numbers */
+	named = is_socket(FD_PROXYD);	/* before it can be another */
 	if ((conf = conf_read(CONF_FD)) == NULL)
 		fatal("read configuration");
 	conf_log(conf, "netd");
@@ -330,8 +362,13 @@ main(void)
 	peer_init(&apid, FD_APID, A_APID);
 	peer_init(&uplinkd, FD_UPLINKD, A_UPLINKD);
 	uplinkd.chan.state = S_RUN;	/* it has no other */
+	if (named) {
+		peer_init(&proxyd, FD_PROXYD, A_PROXYD);
+		proxyd.chan.state = S_RUN;
+	}
 	nets_init(base, &fds, absent, n);
 	uplink_init(base, &uplinkd.chan);
+	proxy_init(base, named ? &proxyd.chan : NULL);
 	pool_init(base, fds.maker, pool);
 	pressure_init(base, pressure, pool_drain);
 	if (event_add(privd.in, NULL) == -1)

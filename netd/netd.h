@@ -35,11 +35,25 @@
 /* The name server of every kind of network. */
 #define EGRESS_DNS4	"198.19.255.3"
 
-/* Connections that a box may open in `egress', in each family. */
+/*
+ * What `allowlist' has besides those of `none': addresses that stand for
+ * names, of /16, which with 198.19.0.0/16, where the name server is, are all
+ * the box's own; and the relay, to which TCP goes that is for one of them.
+ */
+#define RELAY_NET4	"198.18.0.0"
+#define RELAY_NET4B	"198.19.0.0"
+#define RELAY_ADDR4	"127.0.0.1"
+#define RELAY_PORT	1		/* no box can have it: netns.c */
+#define RELAY_BACKLOG	512		/* connections that nobody has taken */
+
+/* Connections that a box may open, in each family; also in `allowlist'. */
 #define EGRESS_SYN_RATE		200	/* a second */
 #define EGRESS_SYN_BURST	1000
 
-/* What it may ask name servers, by UDP; those of TCP are connections. */
+/*
+ * What it may ask name servers, by UDP; those of TCP are connections.  Also
+ * in `allowlist', as are the numbers below.
+ */
 #define EGRESS_NAMES_RATE	100	/* a second */
 #define EGRESS_NAMES_BURST	500
 
@@ -64,6 +78,12 @@ int		 link_set(int fd, int up);
 int		 link_routes(int fd);
 /* Takes these routes away, if they are there; the addresses stay. */
 int		 link_unroute(int fd);
+/*
+ * Makes all of RELAY_NET4 and RELAY_NET4B the box's own, which speaks to them
+ * from NONE_ADDR4, which is there; or (own 0) not, if they are.  May be
+ * repeated.
+ */
+int		 link_relay(int fd, int own);
 /*
  * IPv6 for the tap that slirp4netns made: an address at once, a route.  May
  * be repeated; connections live on.
@@ -90,15 +110,17 @@ int		 link_alive(int fd, void (*alive)(unsigned int k));
 
 /* ---- ruleset.c ------------------------------------------------------- */
 
-/* Counters of `egress': one for each rule that denies, and these. */
-#define RS_OPENED	DENIED_RULESET	/* connections that may begin */
-#define RS_NAMES	(DENIED_RULESET + 1)	/* of UDP to port 53 */
-#define RS_COUNTERS	(DENIED_RULESET + 2)
+/* Counters: one for each rule that denies in some ruleset, and these. */
+#define RS_DENIED	(DENIED_ADDRESS + 1)
+#define RS_OPENED	RS_DENIED	/* connections that may begin */
+#define RS_NAMES	(RS_DENIED + 1)	/* of UDP to port 53 */
+#define RS_COUNTERS	(RS_DENIED + 2)
 
 enum ruleset {
 	RULESET_SEALED,		/* drops everything */
 	RULESET_NONE,		/* network `none', open */
 	RULESET_EGRESS,		/* network `egress', open */
+	RULESET_ALLOW,		/* network `allowlist', open */
 	RULESET_N
 };
 
@@ -132,8 +154,8 @@ void		 ruleset_hosts_lost(void);
  * nothing else helps.  renew: the tables anew, beside those of others; in
  * three as well, so that nothing passes between that neither lets pass.  When
  * one of the three fails, what leaves by another way than lo may be dropped.
- * switch: one transaction, which may let a packet through where `egress' has
- * its part, where tables of `from' are there (ENOENT: they are not).  update:
+ * switch: one transaction, which may let a packet through where `egress' or
+ * `allowlist' has its part, where tables of `from' are there (ENOENT: they are not).  update:
  * from the host's addresses before the last change to those now (ENOENT,
  * EEXIST: the former are not there; EMSGSIZE: too much for one batch; then
  * each is to be made anew).
@@ -147,8 +169,8 @@ int		 ruleset_read(int fd, struct ruleset_seen *ret);
 /* 1: that is it, the elements included; 0: it is not, or is not known. */
 int		 ruleset_is(const struct ruleset_seen *, enum ruleset);
 /*
- * What the counters of `egress' have, both families together; 0 of what is
- * not there.  0, or -1 with errno, that of nl_dump(), or memory.
+ * What the counters have, both families together; 0 of what is not there.
+ * 0, or -1 with errno, that of nl_dump(), or memory.
  */
 int		 ruleset_counted(int fd, uint64_t ret[RS_COUNTERS]);
 /* The hash that belongs to it, without elements; static. */
@@ -160,8 +182,9 @@ const char	*ruleset_hash(enum ruleset);
 #define RS_GUARD	"guard"
 #define RS_FAMILIES	2
 
-enum rs_chain { RS_IN, RS_FORWARD, RS_OUT, RS_PASS, RS_SEALED, RS_HOST,
-	RS_LIMITED, RS_PROTOCOL, RS_DENY, RS_NCHAINS };
+enum rs_chain { RS_IN, RS_FORWARD, RS_OUT, RS_PRE, RS_PASS, RS_OURS,
+	RS_SEALED, RS_HOST, RS_LIMITED, RS_PROTOCOL, RS_ADDRESS, RS_DENY,
+	RS_NCHAINS };
 enum rs_set { RS_SEALED4, RS_HOST4, RS_SEALED6, RS_HOST6, RS_NSETS };
 
 extern const uint8_t	rs_families[RS_FAMILIES];
@@ -176,7 +199,7 @@ struct canon;
 void		 rs_rules(struct nl_batch *, struct canon *, enum ruleset);
 void		 rs_guard_rules(struct nl_batch *);
 void		 rs_sets(struct nl_batch *, struct canon *);
-void		 rs_counters(struct nl_batch *, struct canon *);
+void		 rs_counters(struct nl_batch *, struct canon *, enum ruleset);
 /* Of intervals in order: messages that add or delete; their text. */
 void		 rs_elements(struct nl_batch *, enum rs_set,
 		    const struct spans *, int add);
@@ -219,8 +242,13 @@ enum netns_sock {
 	NS_LOG,			/* NETLINK_NETFILTER, for denials */
 	NS_ROUTE,		/* NETLINK_ROUTE */
 	NS_DIAG,		/* NETLINK_SOCK_DIAG */
+	/* of `allowlist', which listen, for proxyd */
+	NS_RELAY,		/* TCP, RELAY_ADDR4 */
+	NS_NAMES_UDP, NS_NAMES_TCP, /* EGRESS_DNS4 */
 	NS_NSOCKS
 };
+#define NS_PROXIED	(1U << NS_RELAY | 1U << NS_NAMES_UDP |	\
+			    1U << NS_NAMES_TCP)
 
 struct netns_made {
 	uint32_t	 k;		/* 0: the maker is ready */
@@ -278,12 +306,19 @@ struct net {
 	enum net_uplink		 uplink;
 	uint32_t		 uplink_rid; /* UPLINK_ASKED */
 	uint64_t		 uplink_ms; /* when uplinkd was asked last */
-	int			 uplink_told; /* that there is none */
+	int			 uplink_told; /* that there is none, or that
+					 * proxyd does not serve it */
 	uint64_t		 lost_ms;	/* when it went last; 0: never */
+	struct proxied		*proxied; /* owned, unless pool.c holds it;
+					 * NULL: proxyd does not serve it */
 	struct wait		*adopter; /* owned: pool.c; or NULL */
+	struct chan		*opener; /* borrowed: netd.c; whose NET_OPEN
+					 * waits, or NULL */
+	uint32_t		 opener_rid;
 	int			 ctl;	/* owned; NS_NFT, or NS_ROUTE where
 					 * there is no netfilter */
-	struct denials		*denials; /* owned; NULL: not `egress' */
+	struct denials		*denials; /* owned; NULL: `none', or it is
+					 * not net_furnish()ed yet */
 	struct tap		 tap;	/* as seen last */
 	uint64_t		 passed[TAP_COUNTS]; /* by those before it */
 };
@@ -338,6 +373,12 @@ void		 net_drop(struct net *);
  * or the step that failed (and was logged): it is to be dropped then.
  */
 const char	*net_prepare(struct net *, struct netns_made *);
+/*
+ * An `allowlist' that was prepared as a `none' gets what that lacks, of what
+ * the maker passed; another needs nothing.  NULL, or the step that failed
+ * (and was logged).
+ */
+const char	*net_furnish(struct net *, struct netns_made *);
 /* What the maker passed of a box that lived on is of this kind, if open. */
 enum ruleset	 net_found(const struct netns_made *, const char *id);
 /*
@@ -389,7 +430,8 @@ unsigned int	 nets_check_egress(unsigned int *k, unsigned int left,
 /* ---- change.c: a box's net becomes another -------------------------------- */
 
 /* TAKEN: on its way from HELD to another, within one call. */
-enum change_at { CHANGE_HELD, CHANGE_TAKEN, CHANGE_STARTS, CHANGE_ENDS };
+enum change_at { CHANGE_HELD, CHANGE_TAKEN, CHANGE_STARTS, CHANGE_ENDS,
+	CHANGE_PROXIED, CHANGE_LISTS };
 
 struct change {
 	STAILQ_ENTRY(change)	 next;	/* pool.c */
@@ -399,17 +441,32 @@ struct change {
 	uint32_t		 rid;
 	enum ruleset		 to;
 	uint32_t		 end_rid; /* CHANGE_ENDS: uplink_end() */
+	uint32_t		 list_rid; /* CHANGE_LISTS: proxy_list(), 0: not
+					 * yet */
+	int			 diag;	/* owned; CHANGE_STARTS: NS_DIAG of
+					 * what was `allowlist', or -1 */
 };
 
-/* Of a net that is OPEN, of another kind, and not changing; answers rid. */
+/*
+ * Of a net that is OPEN, of another kind or an `allowlist' whose list is
+ * another, and not changing; answers rid.
+ */
 void		 change_start(struct net *, enum ruleset to, struct chan *,
 		    uint32_t rid);
+/* Sockets that the maker is to open for it. */
+unsigned int	 change_wants(const struct change *);
 /* The maker has answered; takes the change. */
 void		 change_made(struct change *, struct netns_made *);
 /* Whether the uplink that a net waits for is one for its change. */
 int		 change_starts(const struct net *);
 /* It is up (why NULL), or is not: why is what who asked is told. */
 void		 change_uplinked(struct net *, const char *why);
+/* Whether it waits until proxyd serves it; that it does (why NULL), or not. */
+int		 change_proxies(const struct net *);
+void		 change_proxied(struct net *, const char *why);
+/* Whether it waits for this answer of proxyd's; that it has come. */
+int		 change_lists(const struct net *, uint32_t rid);
+void		 change_listed(struct net *, const char *why);
 /* Its uplink, in CHANGE_ENDS, has ended. */
 void		 change_ended(struct net *);
 /* A net is not OPEN any more: what it was changing to is void. */
@@ -459,13 +516,17 @@ void		 denials_init(struct event_base *);
  * nflog_bind().
  */
 struct denials	*denials_new(const struct net *, int log);
-/* All below take NULL, for a network that is not `egress'. */
+/* All below take NULL, for a network that has none. */
 void		 denials_free(struct denials *);
+/* It is of another kind from now on: nothing was denied yet. */
+void		 denials_restart(struct denials *);
+/* What proxyd has denied in it. */
+void		 denials_pass(struct denials *, const struct msg_proxy_denied *);
 /* Reads the counters: before tables go, so that none is lost. */
 void		 denials_count(struct denials *);
 /* They went, and counters begin at 0. */
 void		 denials_anew(struct denials *);
-/* What the counters had since the network is of this kind. */
+/* What they had since the network is of this kind. */
 void		 denials_total(struct denials *, uint64_t ret[RS_COUNTERS]);
 
 /* ---- follow.c: the host's addresses into the networks ---------------- */
@@ -497,6 +558,10 @@ void		 pool_adopt(struct chan *, uint32_t rid, const char *id,
 void		 pool_note(int netns);
 /* change_made() follows, unless it is answered before it could be asked. */
 void		 pool_change(struct change *);
+/* proxy_made() follows; takes it until then. */
+void		 pool_proxy(struct proxied *);
+/* proxyd serves it (why NULL), or not, or not yet; may drop it. */
+void		 pool_proxied(struct net *, const char *why);
 /* Its uplink is up (why NULL), or is not, or not yet; may drop it. */
 void		 pool_uplinked(struct net *, const char *why);
 /* What who asked for it is told, until the next call. */
@@ -539,6 +604,45 @@ uint32_t	 uplink_end(struct net *);
 /* A message of uplinkd's. */
 void		 uplink_on(const struct msg *);
 
+/* ---- proxy.c: names, by proxyd ------------------------------------------ */
+
+#define PROXY_SOCKS	3		/* NS_PROXIED, as PROXY_BOX has them */
+
+/* See the theory of operation in proxy.c. */
+enum proxied_at { PROXIED_WAITS, PROXIED_HELD, PROXIED_ASKED, PROXIED_UP };
+
+struct proxied {
+	TAILQ_ENTRY(proxied)	 link;	/* WAITS, ASKED: proxy.c */
+	STAILQ_ENTRY(proxied)	 next;	/* HELD: pool.c */
+	enum proxied_at		 at;
+	struct net		*net;	/* borrowed; NULL: HELD, and let go */
+	uint64_t		 since_ms; /* when it was wanted */
+	uint64_t		 from_ms; /* WAITS: at least until then */
+	uint32_t		 rid[PROXY_SOCKS]; /* ASKED; 0: answered */
+	unsigned int		 left;	/* ASKED: OKs to come */
+	char			 taken[32]; /* whose port was, or "" */
+};
+
+/* c NULL: there is no proxyd, and no `allowlist'. */
+void		 proxy_init(struct event_base *, struct chan *);
+int		 proxy_there(void);
+/* Unless it has been; pool_proxied() follows, in some seconds at the latest. */
+void		 proxy_start(struct net *);
+/* Ends what it has or was to have, and does not wait for that. */
+void		 proxy_end(struct net *);
+/* Whether it is served. */
+int		 proxy_up(const struct net *);
+/* The maker has answered, or was not asked as its net has gone; takes it. */
+void		 proxy_made(struct proxied *, struct netns_made *);
+/* Of what is served: the list is another.  The number, or 0: too many are. */
+uint32_t	 proxy_list(const struct net *);
+/* Passes it on, and the answer back. */
+void		 proxy_names(struct chan *, uint32_t rid,
+		    const struct msg_net_names *);
+/* A message of proxyd's; its channel's end. */
+void		 proxy_on(const struct msg *);
+void		 proxy_gone(void);
+
 /* ---- requests.c ------------------------------------------------------ */
 
 /* Handlers; each sends exactly one answer, now or later, on this channel. */
@@ -548,7 +652,12 @@ void		 netd_on_net_cut(struct chan *, const struct msg *);
 void		 netd_on_net_free(struct chan *, const struct msg *);
 void		 netd_on_net_adopt(struct chan *, struct msg *);
 void		 netd_on_net_change(struct chan *, const struct msg *);
+void		 netd_on_net_names(struct chan *, const struct msg *);
 void		 netd_on_net_status(struct chan *, const struct msg *);
+/* Of a net with an opener: proxyd serves it (why NULL), or not. */
+void		 netd_opens(struct net *, const char *why);
+/* It was cut or freed. */
+void		 netd_open_lost(struct net *);
 
 /* ---- netd.c ---------------------------------------------------------- */
 

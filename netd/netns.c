@@ -23,6 +23,16 @@
  * whoever looks.  The root of a detached mount is its own parent: no `..'
  * leads out of it.
  *
+ * Three sockets are proxyd's, for `allowlist': the relay's and two of the name
+ * service.  They are IP_TRANSPARENT, which a box may not set, as it wants
+ * CAP_NET_ADMIN over Un: by that the ruleset tells them from what a box has
+ * bound in their place while they were closed, to which nothing comes.  The
+ * relay's port is below 8, and so no box's; that wants CAP_NET_BIND_SERVICE
+ * over Un.  The one of UDP must not have SO_REUSEADDR, with which another that
+ * has it as well takes its datagrams.  With TCP nobody gets in beside a socket
+ * that listens, and without it connections of the one before, which linger,
+ * would keep the next one out.
+ *
  * Must never: execute a program, send a packet, read a message of a peer of
  * netd or a byte of a box.
  */
@@ -34,10 +44,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/netlink.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -80,12 +92,24 @@ struct answer {
 	char		 step[32];
 };
 
-static const int	protocols[NS_NSOCKS] = {
-	[NS_NFT] = NETLINK_NETFILTER,
-	[NS_LOG] = NETLINK_NETFILTER,
-	[NS_ROUTE] = NETLINK_ROUTE,
-	[NS_DIAG] = NETLINK_SOCK_DIAG,
+/* addr: where it is bound; NULL: of netlink, of this protocol. */
+static const struct {
+	const char	*step, *addr;
+	int		 protocol, type;
+	uint16_t	 port;
+} socks[NS_NSOCKS] = {
+	[NS_NFT] = { "open netlink", NULL, NETLINK_NETFILTER, SOCK_RAW, 0 },
+	[NS_LOG] = { "open netlink", NULL, NETLINK_NETFILTER, SOCK_RAW, 0 },
+	[NS_ROUTE] = { "open netlink", NULL, NETLINK_ROUTE, SOCK_RAW, 0 },
+	[NS_DIAG] = { "open netlink", NULL, NETLINK_SOCK_DIAG, SOCK_RAW, 0 },
+	[NS_RELAY] = { "relay", RELAY_ADDR4, 0, SOCK_STREAM, RELAY_PORT },
+	[NS_NAMES_UDP] = { "names over UDP", EGRESS_DNS4, 0, SOCK_DGRAM, 53 },
+	[NS_NAMES_TCP] = { "names over TCP", EGRESS_DNS4, 0, SOCK_STREAM,
+	    53 },
 };
+
+/* TCP ports of these. */
+static const uint16_t	maker_ports[] = { RELAY_PORT, 53 };
 
 /* workbox-network(7): why, and what a box sees of it. */
 static const struct { const char *name, *value; } sysctls[] = {
@@ -217,6 +241,31 @@ check_netns(struct work *w, const struct stat *u1, unsigned int *ret_k)
 	return un == -1 ? -1 : 0;
 }
 
+/* Of socks[s], which is not of netlink; -1: errno. */
+static int
+sock_bound(int s)
+{
+	struct sockaddr_in	sa = { .sin_family = AF_INET,
+				    .sin_port = htons(socks[s].port) };
+	const int		on = 1;
+	auto_close int		fd = -1;
+
+	if (inet_pton(AF_INET, socks[s].addr, &sa.sin_addr) != 1)
+		abort();		/* a text of our own */
+	fd = socket(AF_INET, socks[s].type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd == -1 ||
+	    setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof(on)) == -1)
+		return -1;
+	if (socks[s].type == SOCK_STREAM && setsockopt(fd, SOL_SOCKET,
+	    SO_REUSEADDR, &on, sizeof(on)) == -1)
+		return -1;
+	if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) == -1)
+		return -1;
+	if (socks[s].type == SOCK_STREAM && listen(fd, RELAY_BACKLOG) == -1)
+		return -1;
+	return steal_fd(&fd);
+}
+
 static int
 fill_netns(struct work *w, uint32_t want)
 {
@@ -226,9 +275,10 @@ fill_netns(struct work *w, uint32_t want)
 	for (s = 0; s < NS_NSOCKS; s++) {
 		if (!(want & 1U << s))
 			continue;
-		w->step = "open netlink";
-		w->sock[s] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
-		    protocols[s]);
+		w->step = socks[s].step;
+		w->sock[s] = socks[s].addr != NULL ? sock_bound(s) :
+		    socket(AF_NETLINK, socks[s].type | SOCK_CLOEXEC,
+		    socks[s].protocol);
 		if (w->sock[s] == -1)
 			return -1;
 	}
@@ -335,12 +385,16 @@ static struct confine	maker_profile = {
 	.root = confine_root_empty,	/* two detached mounts are all */
 	.uid = 0,			/* of U1: an ordinary user outside */
 	.caps = 1 << CAP_SYS_ADMIN |	/* setns */
-	    1 << CAP_NET_ADMIN |	/* sysctls of a netns of Un */
+	    1 << CAP_NET_ADMIN |	/* sysctls of a netns of Un; sockets
+					 * there that are IP_TRANSPARENT */
+	    1 << CAP_NET_BIND_SERVICE |	/* of those, the relay's port */
 	    1 << CAP_SETUID | 1 << CAP_SETGID |	/* maps; k as euid */
 	    1 << CAP_SYS_PTRACE,	/* ns/net of a child in Un */
 	.landlock = confine_landlock,	/* maps and sysctls, nothing else */
 	.landlock_but = maker_files,
 	.nlandlock_but = sizeof(maker_files) / sizeof(maker_files[0]),
+	.landlock_bind = maker_ports,
+	.nlandlock_bind = sizeof(maker_ports) / sizeof(maker_ports[0]),
 	.limits = maker_limits,
 	.nlimits = sizeof(maker_limits) / sizeof(maker_limits[0]),
 	.filter = netd_maker_calls,

@@ -14,7 +14,8 @@
  *
  *	MAKING -> POOLED	by the maker's answer, when nobody waits
  *	MAKING -> SEALED	ditto, for the NET_MAKE that waits longest
- *	POOLED -> SEALED	by NET_MAKE
+ *	POOLED -> SEALED	by NET_MAKE; one of `none' serves `allowlist' as
+ *			well, and gets what it lacks before it opens
  *	SEALED, CUT -> OPEN; SEALED, OPEN -> CUT	by NET_OPEN, NET_CUT
  *	SEALED, OPEN -> CUT	by a change that failed
  *	any -> DYING		by NET_FREE, by a failure
@@ -160,6 +161,10 @@ net_move(struct net *n, enum net_state to)
 	}
 	if (to != OPEN)
 		change_lost(n);
+	if (to == CUT || to == DYING) {
+		netd_open_lost(n);
+		proxy_end(n);
+	}
 }
 
 void
@@ -211,12 +216,15 @@ net_reserve(unsigned int k, int netns)
 uint64_t
 net_network(const struct net *n)
 {
-	return n->kind == RULESET_EGRESS ? NETWORK_EGRESS : NETWORK_NONE;
+	return n->kind == RULESET_EGRESS ? NETWORK_EGRESS :
+	    n->kind == RULESET_ALLOW ? NETWORK_ALLOWLIST : NETWORK_NONE;
 }
 
 int
 net_uplinked(const struct net *n)
 {
+	if (n->kind == RULESET_ALLOW)
+		return proxy_up(n);
 	return n->kind != RULESET_EGRESS || n->uplink == UPLINK_UP;
 }
 
@@ -275,12 +283,14 @@ net_verify(const struct net *n, enum ruleset which)
 
 /*
  * Until it is opened for the first time none but the runner is there to send,
- * and ruleset_switch() may take the short way.
+ * and ruleset_switch() may take the short way; as it may where chains stay,
+ * which those of `none' and of what is sealed do.
  */
 static int
-is_live(const struct net *n)
+is_guarded(const struct net *n, enum ruleset which)
 {
-	return n->state != SEALED;
+	return n->state != SEALED && (n->kind != RULESET_NONE ||
+	    (which != RULESET_NONE && which != RULESET_SEALED));
 }
 
 /* anew: whatever was there; else what net_verify() has seen was there. */
@@ -293,7 +303,7 @@ net_change(const struct net *n, enum ruleset which, int anew)
 	denials_count(n->denials);
 	if (nets.absent)
 		r = link_set(n->ctl, which != RULESET_SEALED);
-	else if (anew || (is_live(n) && n->kind == RULESET_EGRESS))
+	else if (anew || is_guarded(n, which))
 		r = ruleset_renew(n->ctl, which);
 	else
 		r = ruleset_switch(n->ctl, n->kind, which);
@@ -425,7 +435,7 @@ net_take(struct net *n, struct netns_made *m)
 	n->named = 1;
 	if (nets.absent)
 		return NULL;
-	if (n->kind == RULESET_EGRESS && m->sock[NS_LOG] != -1 &&
+	if (n->kind != RULESET_NONE && m->sock[NS_LOG] != -1 &&
 	    (n->denials = denials_new(n, steal_fd(&m->sock[NS_LOG]))) == NULL)
 		return net_fail("bind the log");
 	if (link_set(m->sock[NS_ROUTE], 1) == -1)
@@ -433,10 +443,22 @@ net_take(struct net *n, struct netns_made *m)
 	n->route = steal_fd(&m->sock[NS_ROUTE]);
 	if (n->kind == RULESET_EGRESS)	/* its uplink brings others */
 		return NULL;
-	if (link_routes(n->route) == -1)
+	if (link_routes(n->route) == -1 || (n->kind == RULESET_ALLOW &&
+	    link_relay(n->route, 1) == -1))
 		return net_fail("add addresses and routes");
 	fd_close(&n->route);
 	return NULL;
+}
+
+const char *
+net_furnish(struct net *n, struct netns_made *m)
+{
+	if (n->kind != RULESET_ALLOW || n->denials != NULL)
+		return NULL;
+	if (link_relay(m->sock[NS_ROUTE], 1) == -1)
+		return net_fail("add addresses and routes");
+	n->denials = denials_new(n, steal_fd(&m->sock[NS_LOG]));
+	return n->denials == NULL ? net_fail("bind the log") : NULL;
 }
 
 /* Sealed before lo is raised: there is no first moment. */
@@ -479,6 +501,8 @@ net_found(const struct netns_made *m, const char *id)
 		return RULESET_NONE;
 	else if (strcmp(seen.hash, ruleset_hash(RULESET_EGRESS)) == 0)
 		return RULESET_EGRESS;
+	else if (strcmp(seen.hash, ruleset_hash(RULESET_ALLOW)) == 0)
+		return RULESET_ALLOW;
 	kind = has_tap(m->sock[NS_ROUTE]) ? RULESET_EGRESS : RULESET_NONE;
 	log_warnx("adopt network of %s: its ruleset is of no kind: as it has "
 	    "%s tap it is taken for %s", id, kind == RULESET_EGRESS ? "a" :

@@ -155,8 +155,12 @@ take_rule(const struct nlattr *a)
 {
 	const char	*s = mnl_attr_get_payload(a);
 	size_t		 len = mnl_attr_get_payload_len(a);
+	int		 rule;
 
-	return len == 0 || s[len - 1] != '\0' ? -1 : denied_find(s, len - 1);
+	if (len == 0 || s[len - 1] != '\0')
+		return -1;
+	rule = denied_find(s, len - 1);
+	return rule < RS_DENIED ? rule : -1;	/* others have no chain */
 }
 
 int

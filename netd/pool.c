@@ -1,13 +1,14 @@
 /*
  * pool.c: networks that are prepared before they are wanted, and the
- * questions to the maker: for new ones, for those that are adopted, and for
- * those that change (change.c).
+ * questions to the maker: for new ones, for those that are adopted, for those
+ * that change (change.c), and for sockets that proxyd serves (proxy.c).
  *
  * The maker answers in the order of the questions, of which only a few are
  * under way (the kernel counts and bounds descriptors on their way); `asked'
  * remembers what each one was.  A new network goes to the NET_MAKE that
  * waits longest for its kind, else into the pool of its kind; one of `egress'
- * is new when its uplink is up (uplink.c).
+ * is new when its uplink is up (uplink.c).  An `allowlist' is a `none' until it
+ * is handed out.
  *
  * The pools are filled while no box is on its way between NET_MAKE and
  * NET_OPEN, so that preparing never delays a create; a create that finds
@@ -51,14 +52,17 @@ STAILQ_HEAD(waits, wait);
 struct asked {
 	STAILQ_ENTRY(asked)	 next;
 	struct wait		*adopt;	/* owned, or NULL */
-	struct change		*change; /* owned; both NULL: a new net */
+	struct change		*change; /* owned, or NULL */
+	struct proxied		*proxied; /* owned; all NULL: a new net */
 };
 STAILQ_HEAD(questions, asked);
 STAILQ_HEAD(changes, change);
+STAILQ_HEAD(proxieds, proxied);
 
-static struct waits		 waiting[RULESET_N];	/* by kind */
+static struct waits		 waiting[RULESET_N];	/* by made_as() */
 static struct waits		 adopting = STAILQ_HEAD_INITIALIZER(adopting);
 static struct changes		 changing = STAILQ_HEAD_INITIALIZER(changing);
+static struct proxieds		 proxying = STAILQ_HEAD_INITIALIZER(proxying);
 static struct questions		 asked = STAILQ_HEAD_INITIALIZER(asked);
 
 static struct {
@@ -193,11 +197,31 @@ next_change(void)
 	return c;
 }
 
-static void
-ask_change(struct change *c)
+/* As next_change(). */
+static struct proxied *
+next_proxied(void)
 {
-	maker_ask(0, c->to == RULESET_NONE ? 1U << NS_DIAG :
-	    1U << NS_ROUTE | 1U << NS_LOG, c->net->netns)->change = c;
+	struct proxied	*p;
+
+	while ((p = STAILQ_FIRST(&proxying)) != NULL) {
+		STAILQ_REMOVE_HEAD(&proxying, next);
+		if (p->net != NULL)
+			break;
+		proxy_made(p, NULL);
+	}
+	return p;
+}
+
+/* And what it has not as a `none'. */
+static void
+ask_proxied(struct proxied *p)
+{
+	const struct net	*n = p->net;
+	unsigned int		 want = NS_PROXIED;
+
+	if (n->kind == RULESET_ALLOW && n->denials == NULL)
+		want |= 1U << NS_ROUTE | 1U << NS_LOG;
+	maker_ask(0, want, n->netns)->proxied = p;
 }
 
 /* Asks for all that is waited for, as far as questions may be under way. */
@@ -205,6 +229,7 @@ static void
 pump(void)
 {
 	struct change	*c;
+	struct proxied	*p;
 	struct wait	*w;
 
 	while (pool.nasked < NETNS_INFLIGHT &&
@@ -213,7 +238,9 @@ pump(void)
 		    sockets_wanted(RULESET_SEALED), w->netns)->adopt = w;
 	/* one for each box at most, so creates have their turn */
 	while (pool.nasked < NETNS_INFLIGHT && (c = next_change()) != NULL)
-		ask_change(c);
+		maker_ask(0, change_wants(c), c->net->netns)->change = c;
+	while (pool.nasked < NETNS_INFLIGHT && (p = next_proxied()) != NULL)
+		ask_proxied(p);
 	pump_kind(RULESET_NONE);
 	pump_kind(RULESET_EGRESS);
 }
@@ -288,9 +315,17 @@ on_refill(evutil_socket_t fd, short what, void *arg)
 	refill();
 }
 
+/* Which one is made where a box wants this. */
+static enum ruleset
+made_as(enum ruleset kind)
+{
+	return kind == RULESET_ALLOW ? RULESET_NONE : kind;
+}
+
 /* Hands a prepared net to a box. */
 static void
-net_give(struct net *n, struct chan *c, uint32_t rid, const char *id)
+net_give(struct net *n, struct chan *c, uint32_t rid, const char *id,
+    enum ruleset kind)
 {
 	struct msg_net_made	m = { .k = n->k };
 	int			fd = fcntl(n->netns, F_DUPFD_CLOEXEC, 0);
@@ -303,6 +338,7 @@ net_give(struct net *n, struct chan *c, uint32_t rid, const char *id)
 		return;
 	}
 	net_own(n, id, SEALED);
+	n->kind = kind;
 	pool.moved_ms = mono_ms();
 	(void)str_copy(m.ruleset, ruleset_hash(RULESET_SEALED),
 	    sizeof(m.ruleset));
@@ -328,7 +364,7 @@ made(struct net *n, const char *what, const char *step)
 	struct wait	*w = next_waiting(n->kind);
 
 	if (step == NULL && w != NULL) {
-		net_give(n, w->chan, w->rid, w->id);
+		net_give(n, w->chan, w->rid, w->id, w->kind);
 	} else if (step == NULL && most_of(n->kind) != 0) {
 		net_move(n, POOLED);
 	} else if (step == NULL) {
@@ -430,7 +466,9 @@ made_adopted(struct netns_made *m, struct wait **w_arg)
 	egress_used(n->kind);
 	if (n->kind == RULESET_EGRESS)
 		uplink_start(n, 1);
-	if (n->uplink == UPLINK_ASKED) {
+	if (n->kind == RULESET_ALLOW && w->open)
+		proxy_start(n);
+	if (n->uplink == UPLINK_ASKED || n->proxied != NULL) {
 		fd_close(&w->netns);	/* the net has its own */
 		n->adopter = steal_ptr(w_arg);
 	} else
@@ -450,20 +488,47 @@ pool_lost(struct net *n)
 	wait_free(w);
 }
 
-/* A box that was adopted has its network, whether that leads out or not. */
-void
-pool_uplinked(struct net *n, const char *why)
+/*
+ * A box that was adopted has its network, whether that leads out or not.  1:
+ * it was, and its adopter has its answer.
+ */
+static int
+adopter_told(struct net *n)
 {
 	struct wait	*w = steal_ptr(&n->adopter);
 
-	if (w != NULL) {
-		pool.nadopting--;
-		adopted(n, w);
-		wait_free(w);
-	} else if (change_starts(n))
+	if (w == NULL)
+		return 0;
+	pool.nadopting--;
+	adopted(n, w);
+	wait_free(w);
+	return 1;
+}
+
+void
+pool_uplinked(struct net *n, const char *why)
+{
+	if (adopter_told(n))
+		;
+	else if (change_starts(n))
 		change_uplinked(n, why == NULL ? NULL : pool_no_way_out(why));
 	else if (n->state == MAKING)
 		made(n, "", why == NULL ? NULL : pool_no_way_out(why));
+	else if (why == NULL)
+		log_info("network %u: has a way out again", n->k);
+	pump();
+	refill();
+}
+
+void
+pool_proxied(struct net *n, const char *why)
+{
+	if (adopter_told(n))
+		;
+	else if (change_proxies(n))
+		change_proxied(n, why);
+	else if (n->opener != NULL)
+		netd_opens(n, why);
 	else if (why == NULL)
 		log_info("network %u: has a way out again", n->k);
 	pump();
@@ -486,6 +551,8 @@ on_maker(evutil_socket_t fd, short what, void *arg)
 		pool.nasked--;
 		if (a->change != NULL)
 			change_made(a->change, &m);
+		else if (a->proxied != NULL)
+			proxy_made(a->proxied, &m);
 		else if (a->adopt != NULL)
 			made_adopted(&m, &a->adopt);
 		else
@@ -508,18 +575,18 @@ on_maker(evutil_socket_t fd, short what, void *arg)
 void
 pool_give(struct chan *c, uint32_t rid, const char *id, enum ruleset kind)
 {
-	struct net	*n = TAILQ_FIRST(&nets.pool[kind]);
+	struct net	*n = TAILQ_FIRST(&nets.pool[made_as(kind)]);
 	struct wait	*w;
 
 	egress_used(kind);
 	if (n != NULL) {
-		net_give(n, c, rid, id);
+		net_give(n, c, rid, id, kind);
 		refill();
 		return;
 	}
 	w = wait_new(c, rid, id, kind);
-	STAILQ_INSERT_TAIL(&waiting[kind], w, next);
-	pool.nwaiting[kind]++;
+	STAILQ_INSERT_TAIL(&waiting[made_as(kind)], w, next);
+	pool.nwaiting[made_as(kind)]++;
 	pump();
 }
 
@@ -550,6 +617,13 @@ void
 pool_change(struct change *c)
 {
 	STAILQ_INSERT_TAIL(&changing, c, next);
+	pump();
+}
+
+void
+pool_proxy(struct proxied *p)
+{
+	STAILQ_INSERT_TAIL(&proxying, p, next);
 	pump();
 }
 

@@ -32,10 +32,12 @@ kind_of(struct chan *c, const struct msg *m, uint64_t network)
 		return RULESET_NONE;
 	if (network == NETWORK_EGRESS && !nets.absent)
 		return RULESET_EGRESS;
+	if (network == NETWORK_ALLOWLIST && !nets.absent && proxy_there())
+		return RULESET_ALLOW;
 	netd_sent(c, chan_error(c, m->rid, CODE_NETWORK_UNSUPPORTED,
-	    network == NETWORK_EGRESS ? "network %s needs netfilter, which "
+	    nets.absent ? "network %s needs netfilter, which "
 	    "the configuration says is not there: use none" :
-	    "network %s is not there yet: use none or egress",
+	    "network %s needs proxyd, which is not there: use none or egress",
 	    network_name((unsigned int)network)));
 	return RULESET_SEALED;
 }
@@ -55,56 +57,107 @@ netd_on_net_make(struct chan *c, const struct msg *m)
 		pool_give(c, m->rid, b->id, kind);
 }
 
-/* Answers NET_OPEN and NET_CUT after the change, or with what failed. */
-static const char *
-set_state(struct chan *c, const struct msg *m, uint64_t k,
-    enum net_state to, struct net **ret)
+/* A box's net, or NULL: it was answered. */
+static struct net *
+net_of(struct chan *c, const struct msg *m, uint64_t k)
 {
 	struct net	*n = net_by_k(k);
-	const char	*step;
 
-	if (n == NULL) {
+	if (n == NULL)
 		netd_sent(c, chan_error(c, m->rid, CODE_NOT_FOUND,
 		    "network %u is nobody's", (unsigned int)k));
-		return "";
-	}
-	if (to == OPEN && !net_uplinked(n)) {
-		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
-		    "network %u has no way out", n->k));
-		return "";
-	}
-	step = net_set(n, to == OPEN ? n->kind : RULESET_SEALED);
+	return n;
+}
+
+/* 0: it was changed; -1: it was not, and that was answered. */
+static int
+set_state(struct chan *c, uint32_t rid, struct net *n, enum net_state to)
+{
+	const char	*step = net_set(n, to == OPEN ? n->kind :
+			    RULESET_SEALED);
+
 	if (step != NULL) {
-		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
+		netd_sent(c, chan_error(c, rid, CODE_INTERNAL,
 		    "network %u: %s", n->k, step));
-		return step;
+		return -1;
 	}
 	net_move(n, to);
 	pool_stir(1);
-	*ret = n;
-	return NULL;
+	return 0;
+}
+
+static void
+open_now(struct chan *c, uint32_t rid, struct net *n)
+{
+	struct msg_net_opened	o = { .k = n->k };
+
+	if (set_state(c, rid, n, OPEN) == -1)
+		return;
+	o.network = net_network(n);
+	(void)str_copy(o.ruleset, ruleset_hash(n->kind),
+	    sizeof(o.ruleset));
+	netd_sent(c, chan_send(c, MSG_NET_OPENED, rid, &o, -1));
+}
+
+/* proxyd has it before anything of the box can ask it. */
+static void
+open_later(struct chan *c, const struct msg *m, struct net *n)
+{
+	if (n->opener != NULL || n->adopter != NULL) {
+		netd_sent(c, chan_error(c, m->rid, CODE_BUSY,
+		    "network %u is being opened", n->k));
+		return;
+	}
+	n->opener = c;
+	n->opener_rid = m->rid;
+	proxy_start(n);
 }
 
 void
 netd_on_net_open(struct chan *c, const struct msg *m)
 {
-	struct msg_net_opened	o = { .k = m->body.net_open.k };
-	struct net		*n;
+	struct net	*n = net_of(c, m, m->body.net_open.k);
 
-	if (set_state(c, m, o.k, OPEN, &n) != NULL)
+	if (n == NULL)
 		return;
-	o.network = net_network(n);
-	(void)str_copy(o.ruleset, ruleset_hash(n->kind),
-	    sizeof(o.ruleset));
-	netd_sent(c, chan_send(c, MSG_NET_OPENED, m->rid, &o, -1));
+	if (net_uplinked(n))
+		open_now(c, m->rid, n);
+	else if (n->kind == RULESET_ALLOW)
+		open_later(c, m, n);
+	else
+		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
+		    "network %u has no way out", n->k));
+}
+
+void
+netd_opens(struct net *n, const char *why)
+{
+	struct chan	*c = steal_ptr(&n->opener);
+
+	if (why == NULL)
+		open_now(c, n->opener_rid, n);
+	else
+		netd_sent(c, chan_error(c, n->opener_rid, CODE_INTERNAL,
+		    "network %u has no way out: %s", n->k, why));
+}
+
+void
+netd_open_lost(struct net *n)
+{
+	struct chan	*c = steal_ptr(&n->opener);
+
+	if (c != NULL)
+		netd_sent(c, chan_error(c, n->opener_rid, CODE_BAD_TRANSITION,
+		    "network %u: it was cut or freed while it was opened",
+		    n->k));
 }
 
 void
 netd_on_net_cut(struct chan *c, const struct msg *m)
 {
-	struct net	*n;
+	struct net	*n = net_of(c, m, m->body.net_cut.k);
 
-	if (set_state(c, m, m->body.net_cut.k, CUT, &n) == NULL)
+	if (n != NULL && set_state(c, m->rid, n, CUT) == 0)
 		netd_sent(c, chan_ok(c, m->rid));
 }
 
@@ -163,13 +216,13 @@ netd_on_net_change(struct chan *c, const struct msg *m)
 
 	if (to == RULESET_SEALED || !may_change(c, m, n))
 		return;
-	if (n->kind != to) {
-		change_start(n, to, c, m->rid);
-		return;
-	}
-	if ((step = net_verify(n, to)) != NULL) {
+	if (n->kind == to && (step = net_verify(n, to)) != NULL) {
 		netd_sent(c, chan_error(c, m->rid, CODE_INTERNAL,
 		    "its network: %s", step));
+		return;
+	}
+	if (n->kind != to || to == RULESET_ALLOW) {
+		change_start(n, to, c, m->rid);
 		return;
 	}
 	(void)str_copy(d.ruleset, ruleset_hash(to), sizeof(d.ruleset));
@@ -206,6 +259,7 @@ put_counts(struct net *n, struct msg_net_status_is *s)
 	s->host = counted[DENIED_HOST];
 	s->limited = counted[DENIED_LIMITED];
 	s->protocol = counted[DENIED_PROTOCOL];
+	s->address = counted[DENIED_ADDRESS];
 	s->connections = counted[RS_OPENED];
 	s->names = counted[RS_NAMES];
 	if (n->kind != RULESET_EGRESS)
@@ -215,6 +269,26 @@ put_counts(struct net *n, struct msg_net_status_is *s)
 	s->sent_packets = passed[TAP_SENT_PACKETS];
 	s->received_bytes = passed[TAP_RECEIVED_BYTES];
 	s->received_packets = passed[TAP_RECEIVED_PACKETS];
+}
+
+void
+netd_on_net_names(struct chan *c, const struct msg *m)
+{
+	const struct msg_net_names	*b = &m->body.net_names;
+	struct msg_net_names_are	 none = { .wire_end = 0 };
+	const struct net		*n = net_find(b->id);
+
+	if (n == NULL)
+		netd_sent(c, chan_error(c, m->rid, CODE_NOT_FOUND,
+		    "the box has no network"));
+	else if (n->kind != RULESET_ALLOW)
+		netd_sent(c, chan_send(c, MSG_NET_NAMES_ARE, m->rid, &none,
+		    -1));
+	else if (!proxy_up(n) || !proxy_there())
+		netd_sent(c, chan_error(c, m->rid, CODE_BUSY,
+		    "its network has no way out now"));
+	else
+		proxy_names(c, m->rid, b);
 }
 
 void

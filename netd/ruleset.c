@@ -10,7 +10,8 @@
  * Every ruleset is one table `workbox' per family (ip, ip6; never inet,
  * which some kernels lack) with three base chains that drop what no rule
  * takes.  Sealed, a chain has no rule; open, it has those of its ruleset.
- * `egress' has more chains, sets and counters.  All of it is compiled
+ * `egress' has more chains, sets and counters; `allowlist' has more chains,
+ * one of which is a base chain, and counters.  All of it is compiled
  * once, when netd starts: to netlink batches that are sent unchanged, and to
  * the hash that the kernel's own listing must then have.
  *
@@ -36,7 +37,9 @@
  * packets through that neither takes (seen on Linux 6.18: some 30 in 90 such,
  * beside 50,000 a second that are denied; none where chains stay and rules
  * change).  So where somebody may send, a second table, `guard', drops what
- * does not stay within the network namespace from before until after it.
+ * does not stay within the network namespace from before until after it; and
+ * of that what is for the relay or the name service of `allowlist', for while
+ * its chains come and go nothing would tell their sockets from the box's.
  *
  * Must never: leave a moment in which more passes than before or after a
  * change; trust that a change took place without
@@ -50,24 +53,47 @@
 #include <libnftnl/table.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter_ipv4.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "netd.h"
 
-static const struct { const char *name; int hook; } chains[RS_NCHAINS] = {
-	[RS_IN] = { "input", NF_INET_LOCAL_IN },
-	[RS_FORWARD] = { "forward", NF_INET_FORWARD },
-	[RS_OUT] = { "output", NF_INET_LOCAL_OUT },
-	[RS_PASS] = { "pass", -1 },	/* from here on: egress alone */
-	[RS_SEALED] = { "sealed", -1 },	/* these four: denied.h */
-	[RS_HOST] = { "host", -1 },
-	[RS_LIMITED] = { "limited", -1 },
-	[RS_PROTOCOL] = { "protocol", -1 },
-	[RS_DENY] = { "deny", -1 },
+/* Of rulesets. */
+#define EVERY	((1U << RULESET_N) - 1)
+#define EGRESS	(1U << RULESET_EGRESS)
+#define ALLOW	(1U << RULESET_ALLOW)
+
+/* in: the rulesets that have it, in each family. */
+static const struct {
+	const char	*name;
+	int		 hook, priority;
+	unsigned int	 in[RS_FAMILIES];
+} chains[RS_NCHAINS] = {
+	[RS_IN] = { "input", NF_INET_LOCAL_IN, 0, { EVERY, EVERY } },
+	[RS_FORWARD] = { "forward", NF_INET_FORWARD, 0, { EVERY, EVERY } },
+	[RS_OUT] = { "output", NF_INET_LOCAL_OUT, 0, { EVERY, EVERY } },
+	[RS_PRE] = { "prerouting", NF_INET_PRE_ROUTING, NF_IP_PRI_MANGLE,
+	    { ALLOW, 0 } },
+	[RS_PASS] = { "pass", -1, 0, { EGRESS | ALLOW, EGRESS } },
+	[RS_OURS] = { "ours", -1, 0, { ALLOW, 0 } },
+	/* these five: denied.h */
+	[RS_SEALED] = { "sealed", -1, 0, { EGRESS, EGRESS } },
+	[RS_HOST] = { "host", -1, 0, { EGRESS, EGRESS } },
+	[RS_LIMITED] = { "limited", -1, 0, { EGRESS | ALLOW, EGRESS } },
+	[RS_PROTOCOL] = { "protocol", -1, 0, { EGRESS, EGRESS } },
+	[RS_ADDRESS] = { "address", -1, 0, { ALLOW, ALLOW } },
+	[RS_DENY] = { "deny", -1, 0, { EGRESS | ALLOW, EGRESS | ALLOW } },
 };
 
 const uint8_t	rs_families[RS_FAMILIES] = { NFPROTO_IPV4, NFPROTO_IPV6 };
+
+/* Whether its tables have more than chains in which rules come and go. */
+static int
+has_more(enum ruleset which)
+{
+	return which == RULESET_EGRESS || which == RULESET_ALLOW;
+}
 
 /*
  * Enough for HOST_MAX addresses of IPv4, each with its forms in IPv6; and
@@ -85,6 +111,7 @@ static struct {
 	int			absent;
 } rs;
 
+static uint8_t	make_allow[4 * NL_BATCH] __attribute__((aligned(8)));
 static uint8_t	make_host[BATCH_HOST] __attribute__((aligned(8)));
 static uint8_t	update_host[BATCH_HOST] __attribute__((aligned(8)));
 
@@ -139,7 +166,7 @@ chain_new(const char *table, uint8_t family, enum rs_chain c)
 	nftnl_chain_set_str(ch, NFTNL_CHAIN_TYPE, "filter");
 	nftnl_chain_set_u32(ch, NFTNL_CHAIN_HOOKNUM,
 	    (uint32_t)chains[c].hook);
-	nftnl_chain_set_s32(ch, NFTNL_CHAIN_PRIO, 0);
+	nftnl_chain_set_s32(ch, NFTNL_CHAIN_PRIO, chains[c].priority);
 	nftnl_chain_set_u32(ch, NFTNL_CHAIN_POLICY, NF_DROP);
 	return ch;
 }
@@ -162,15 +189,19 @@ chain_put(struct nl_batch *b, struct canon *c, const char *table,
 	nftnl_chain_free(ch);
 }
 
+/* Those of a ruleset, of both families. */
 static void
-chains_put(struct nl_batch *b, struct canon *c, uint8_t family,
+chains_put(struct nl_batch *b, struct canon *c, const char *table,
     enum ruleset which)
 {
+	size_t	f;
 	int	i;
 
-	for (i = 0; i < RS_NCHAINS; i++)
-		if (chains[i].hook != -1 || which == RULESET_EGRESS)
-			chain_put(b, c, RS_TABLE, family, (enum rs_chain)i);
+	for (f = 0; f < RS_FAMILIES; f++)
+		for (i = 0; i < RS_NCHAINS; i++)
+			if (chains[i].in[f] & 1U << which)
+				chain_put(b, c, table, rs_families[f],
+				    (enum rs_chain)i);
 }
 
 /* ---- compiling ------------------------------------------------------- */
@@ -184,12 +215,13 @@ compile_text(enum ruleset which)
 
 	for (f = 0; f < RS_FAMILIES; f++)
 		table_put(NULL, c, rs_families[f]);
-	for (f = 0; f < RS_FAMILIES; f++)
-		chains_put(NULL, c, rs_families[f], which);
+	chains_put(NULL, c, RS_TABLE, which);
 	rs_rules(NULL, c, which);
-	if (which == RULESET_EGRESS) {
+	if (which == RULESET_EGRESS)
 		rs_sets(NULL, c);
-		rs_counters(NULL, c);
+	if (has_more(which))
+		rs_counters(NULL, c, which);
+	if (which == RULESET_EGRESS) {
 		rs_elements_text(c, RS_SEALED4, &sealed.v4);
 		rs_elements_text(c, RS_HOST4, &rs.host4);
 		rs_elements_text(c, RS_SEALED6, &sealed.v6);
@@ -228,20 +260,16 @@ static int
 compile_guard(struct nl_batch *b, int alone)
 {
 	size_t	f;
-	int	i;
 
 	nl_start(b);
 	batch_begin(b);
 	if (alone)		/* no name and no family */
 		nl_took(b, nftnl_nlmsg_build_hdr(nl_next(b), NFT_MSG_DELTABLE,
 		    NFPROTO_UNSPEC, 0, 0), 1);
-	for (f = 0; f < RS_FAMILIES; f++) {
+	for (f = 0; f < RS_FAMILIES; f++)
 		table_msg(b, NULL, RS_GUARD, rs_families[f],
 		    NFT_MSG_NEWTABLE);
-		for (i = 0; chains[i].hook != -1; i++)
-			chain_put(b, NULL, RS_GUARD, rs_families[f],
-			    (enum rs_chain)i);
-	}
+	chains_put(b, NULL, RS_GUARD, RULESET_SEALED);
 	rs_guard_rules(b);
 	return batch_end(b);
 }
@@ -269,16 +297,16 @@ compile_make(struct nl_batch *b, enum ruleset which)
 		table_gone(b, RS_TABLE, rs_families[f]);
 		table_put(b, NULL, rs_families[f]);
 	}
+	if (has_more(which))
+		rs_counters(b, NULL, which);
 	if (which == RULESET_EGRESS) {
 		rs_sets(b, NULL);
-		rs_counters(b, NULL);
 		rs_elements(b, RS_SEALED4, &sealed.v4, 1);
 		rs_elements(b, RS_HOST4, &rs.host4, 1);
 		rs_elements(b, RS_SEALED6, &sealed.v6, 1);
 		rs_elements(b, RS_HOST6, &rs.host6, 1);
 	}
-	for (f = 0; f < RS_FAMILIES; f++)
-		chains_put(b, NULL, rs_families[f], which);
+	chains_put(b, NULL, RS_TABLE, which);
 	rs_rules(b, NULL, which);
 	return batch_end(b);
 }
@@ -319,10 +347,13 @@ compile(enum ruleset which)
 	compile_text(which);
 	if (which == RULESET_EGRESS)	/* but its hash: none is in it */
 		return 0;		/* with the host's addresses */
-	nl_start(&rs.make[which]);
+	if (which == RULESET_ALLOW)
+		nl_start_in(&rs.make[which], make_allow, sizeof(make_allow));
+	else
+		nl_start(&rs.make[which]);
 	if (compile_make(&rs.make[which], which) == -1)
 		return -1;
-	return compile_change(&rs.change[which], which);
+	return has_more(which) ? 0 : compile_change(&rs.change[which], which);
 }
 
 int
@@ -450,7 +481,7 @@ ruleset_switch(int fd, enum ruleset from, enum ruleset to)
 	if (rs.absent)
 		return 0;
 	/* tables of the one have what those of the other have not */
-	if (from == RULESET_EGRESS || to == RULESET_EGRESS)
+	if (has_more(from) || has_more(to))
 		return is_known(to) ? nl_send(fd, &rs.make[to], NULL) : -1;
 	return nl_send(fd, &rs.change[to], NULL);
 }

@@ -6,7 +6,7 @@
  * one family needs a rule that the other has not, it stands between those of
  * both.
  *
- * What both open rulesets rest on: what leaves by lo never leaves the
+ * What all open rulesets rest on: what leaves by lo never leaves the
  * network namespace, so it passes first.  The reset or ICMP message with
  * which a rule refuses goes to the box's own address and so by lo; were it
  * refused in its turn, connect(2) would wait for nothing.  And TCP is refused
@@ -52,15 +52,19 @@ enum kind {
 	M_OVER_NAMES,			/* and of NAMES_RATE */
 	M_ICMP6,			/* n: type */
 	M_HOPS,				/* n: hop limit, IPv6 */
+	M_OURS,				/* its socket is IP_TRANSPARENT, which
+					 * no box may set */
 };
 
 struct match { enum kind kind; const char *text; uint32_t n; };
 
 /*
  * COUNT: as what began, ASK: as what was asked; and go on.  TELL: count it
- * under the chain's name, log some of it, and go on.
+ * under the chain's name, log some of it, and go on.  CLOSE: as a port where
+ * nobody listens.  RELAY: it is for the relay's socket, whatever address it
+ * has, and passes; without such a socket go on.
  */
-enum act { ACCEPT, DROP, RESET, REJECT, COUNT, ASK, TELL, GOTO };
+enum act { ACCEPT, DROP, RESET, REJECT, CLOSE, COUNT, ASK, TELL, RELAY, GOTO };
 
 struct spec {
 	uint8_t		 family;
@@ -77,6 +81,7 @@ struct spec {
 #define FROM_LO	{ M_FROM_LO, NULL, 0 }
 #define BY_LO	{ M_BY_LO, NULL, 0 }
 #define SYN	{ M_SYN, NULL, 0 }
+#define OURS	{ M_OURS, NULL, 0 }
 #define TO(a, n)	{ M_TO, a, n }
 #define L4(n)		{ M_L4, NULL, n }
 #define PORT(n)		{ M_PORT, NULL, n }
@@ -167,15 +172,85 @@ static const struct spec egress[] = {
 	{ BOTH, RS_DENY, { ALL }, REJECT, 0 },
 };
 
+/*
+ * `allowlist', open: as `none', and beside it TCP to the addresses that stand
+ * for names, and the name service.  Both are sockets of proxyd's in this
+ * network namespace (netns.c), so nothing leaves it by lo nor otherwise.
+ *
+ * The relay has one socket, to which prerouting leads what is for any of these
+ * addresses and ports; whose the connection then is, it is told by its own
+ * address.  What a box binds itself, there or to the port of the name service
+ * while that has no socket, is not IP_TRANSPARENT, and `ours' lets nothing
+ * come to it.  To speak to the relay's own address is of no use, and would be
+ * a way round the limit of new connections: it is refused.
+ *
+ * UDP to these addresses (QUIC, for one) is refused on its way in, not out: so
+ * a program sees what it would of a host that does not serve it, and turns to
+ * TCP.  What the kernel says by itself in IPv6, while there still is a tap, is
+ * dropped and not counted, as in `egress'.
+ */
+static const struct spec allow[] = {
+	{ V4, RS_IN, { FROM_LO, TO(EGRESS_DNS4, 32), UDP, PORT(53) }, GOTO,
+	    RS_OURS },
+	{ V4, RS_IN, { FROM_LO, TO(EGRESS_DNS4, 32), TCP, PORT(53) }, GOTO,
+	    RS_OURS },
+	{ V4, RS_IN, { FROM_LO, TO(RELAY_NET4, 16), TCP }, GOTO, RS_OURS },
+	{ V4, RS_IN, { FROM_LO, TO(RELAY_NET4, 16), UDP }, GOTO, RS_ADDRESS },
+	{ BOTH, RS_IN, { FROM_LO }, ACCEPT, 0 },
+	{ V4, RS_OUT, { BY_LO, TO(RELAY_ADDR4, 32), TCP, PORT(RELAY_PORT) },
+	    GOTO, RS_ADDRESS },
+	{ V4, RS_OUT, { BY_LO, TO("127.0.0.0", 8) }, ACCEPT, 0 },
+	{ V4, RS_OUT, { BY_LO, TO(NONE_ADDR4, 32) }, ACCEPT, 0 },
+	{ V4, RS_OUT, { BY_LO, TO(RELAY_NET4, 16), TCP }, GOTO, RS_PASS },
+	{ V4, RS_OUT, { BY_LO, TO(RELAY_NET4, 16), UDP }, ACCEPT, 0 },
+	{ V4, RS_OUT, { BY_LO, TO(EGRESS_DNS4, 32), UDP, PORT(53) }, GOTO,
+	    RS_PASS },
+	{ V4, RS_OUT, { BY_LO, TO(EGRESS_DNS4, 32), TCP, PORT(53) }, GOTO,
+	    RS_PASS },
+	{ V6, RS_OUT, { BY_LO, TO("::1", 128) }, ACCEPT, 0 },
+	{ V6, RS_OUT, { BY_LO, TO(NONE_ADDR6, 128) }, ACCEPT, 0 },
+	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
+	    { M_ICMP6, NULL, ND_NEIGHBOR_SOLICIT } }, DROP, 0 },
+	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
+	    { M_ICMP6, NULL, ND_NEIGHBOR_ADVERT } }, DROP, 0 },
+	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
+	    { M_ICMP6, NULL, ND_ROUTER_SOLICIT } }, DROP, 0 },
+	{ V6, RS_OUT, { L4(IPPROTO_ICMPV6),
+	    { M_ICMP6, NULL, MLD2_REPORT } }, DROP, 0 },
+	{ BOTH, RS_OUT, { ALL }, GOTO, RS_ADDRESS },
+	{ V4, RS_PRE, { FROM_LO, TO(RELAY_NET4, 16), TCP }, RELAY, 0 },
+	{ V4, RS_PRE, { FROM_LO }, ACCEPT, 0 },
+	{ V4, RS_PASS, { TCP, SYN, { M_OVER, NULL, 0 } }, GOTO, RS_LIMITED },
+	{ V4, RS_PASS, { TCP, SYN }, COUNT, 0 },
+	{ V4, RS_PASS, { TCP }, ACCEPT, 0 },
+	{ V4, RS_PASS, { { M_OVER_NAMES, NULL, 0 } }, GOTO, RS_LIMITED },
+	{ V4, RS_PASS, { ALL }, ASK, 0 },
+	{ V4, RS_PASS, { ALL }, ACCEPT, 0 },
+	{ V4, RS_OURS, { OURS }, ACCEPT, 0 },
+	{ V4, RS_OURS, { TCP }, RESET, 0 },
+	{ V4, RS_OURS, { ALL }, CLOSE, 0 },
+	{ V4, RS_LIMITED, { ALL }, TELL, 0 },
+	{ V4, RS_LIMITED, { ALL }, GOTO, RS_DENY },
+	{ BOTH, RS_ADDRESS, { ALL }, TELL, 0 },
+	{ BOTH, RS_ADDRESS, { ALL }, GOTO, RS_DENY },
+	{ BOTH, RS_DENY, { TCP }, RESET, 0 },
+	{ V4, RS_DENY, { TO(RELAY_NET4, 16), UDP }, CLOSE, 0 },
+	{ BOTH, RS_DENY, { ALL }, REJECT, 0 },
+};
+
 static const struct { const struct spec *spec; size_t n; } specs[RULESET_N] = {
 	[RULESET_SEALED] = { NULL, 0 },
 	[RULESET_NONE] = { none, sizeof(none) / sizeof(none[0]) },
 	[RULESET_EGRESS] = { egress, sizeof(egress) / sizeof(egress[0]) },
+	[RULESET_ALLOW] = { allow, sizeof(allow) / sizeof(allow[0]) },
 };
 
 /* Of RS_GUARD, while the other table goes and comes. */
 static const struct spec guard[] = {
 	{ BOTH, RS_IN, { FROM_LO }, ACCEPT, 0 },
+	{ V4, RS_OUT, { BY_LO, TO(NONE_ADDR4, 32) }, ACCEPT, 0 },
+	{ V4, RS_OUT, { TO(RELAY_NET4, 16) }, DROP, 0 },
+	{ V4, RS_OUT, { TO(RELAY_NET4B, 16) }, DROP, 0 },
 	{ BOTH, RS_OUT, { BY_LO }, ACCEPT, 0 },
 };
 
@@ -221,6 +296,17 @@ expr_payload(struct nftnl_rule *r, uint32_t base, uint32_t off, uint32_t len)
 	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_BASE, base);
 	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_OFFSET, off);
 	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, len);
+}
+
+static void
+expr_ours(struct nftnl_rule *r)
+{
+	const uint8_t		 yes = 1;
+	struct nftnl_expr	*e = expr_new(r, "socket");
+
+	nftnl_expr_set_u32(e, NFTNL_EXPR_SOCKET_KEY, NFT_SOCKET_TRANSPARENT);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_SOCKET_DREG, NFT_REG_1);
+	expr_cmp(r, &yes, sizeof(yes));
 }
 
 /* The first bytes of the destination: RFC 791 3.1, RFC 8200 3. */
@@ -320,6 +406,43 @@ expr_verdict(struct nftnl_rule *r, int verdict, const char *chain)
 		nftnl_expr_set_str(e, NFTNL_EXPR_IMM_CHAIN, chain);
 }
 
+static void
+expr_data(struct nftnl_rule *r, uint32_t reg, const void *data, uint32_t len)
+{
+	struct nftnl_expr	*e = expr_new(r, "immediate");
+
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, reg);
+	nftnl_expr_set(e, NFTNL_EXPR_IMM_DATA, data, len);
+}
+
+static void
+expr_relay(struct nftnl_rule *r)
+{
+	const uint16_t		 port = htons(RELAY_PORT);
+	uint8_t			 addr[4];
+	struct nftnl_expr	*e;
+
+	if (inet_pton(AF_INET, RELAY_ADDR4, addr) != 1)
+		abort();		/* a text of our own */
+	expr_data(r, NFT_REG_1, addr, sizeof(addr));
+	expr_data(r, NFT_REG_2, &port, sizeof(port));
+	e = expr_new(r, "tproxy");
+	nftnl_expr_set_u32(e, NFTNL_EXPR_TPROXY_FAMILY, NFPROTO_IPV4);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_TPROXY_REG_ADDR, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_TPROXY_REG_PORT, NFT_REG_2);
+	expr_verdict(r, NF_ACCEPT, NULL);
+}
+
+static void
+expr_reject(struct nftnl_rule *r, uint32_t type, uint8_t code)
+{
+	struct nftnl_expr	*e = expr_new(r, "reject");
+
+	nftnl_expr_set_u32(e, NFTNL_EXPR_REJECT_TYPE, type);
+	if (type != NFT_REJECT_TCP_RST)
+		nftnl_expr_set_u8(e, NFTNL_EXPR_REJECT_CODE, code);
+}
+
 /* ---- rules ----------------------------------------------------------- */
 
 static void
@@ -370,14 +493,15 @@ rule_match(struct nftnl_rule *r, uint8_t family, const struct match *m)
 		expr_payload(r, NFT_PAYLOAD_NETWORK_HEADER, 7, 1);
 		expr_cmp(r, &byte, sizeof(byte));
 		return;
+	case M_OURS:
+		expr_ours(r);
+		return;
 	}
 }
 
 static void
 rule_act(struct nftnl_rule *r, uint8_t family, const struct spec *s)
 {
-	struct nftnl_expr	*e;
-
 	switch (s->act) {
 	case ACCEPT:
 		expr_verdict(r, NF_ACCEPT, NULL);
@@ -386,16 +510,15 @@ rule_act(struct nftnl_rule *r, uint8_t family, const struct spec *s)
 		expr_verdict(r, NF_DROP, NULL);
 		return;
 	case RESET:
-		e = expr_new(r, "reject");
-		nftnl_expr_set_u32(e, NFTNL_EXPR_REJECT_TYPE,
-		    NFT_REJECT_TCP_RST);
+		expr_reject(r, NFT_REJECT_TCP_RST, 0);
 		return;
 	case REJECT:
-		e = expr_new(r, "reject");
-		nftnl_expr_set_u32(e, NFTNL_EXPR_REJECT_TYPE,
-		    NFT_REJECT_ICMP_UNREACH);
-		nftnl_expr_set_u8(e, NFTNL_EXPR_REJECT_CODE,
-		    family == V4 ? ICMP_PKT_FILTERED : ICMPV6_ADM_PROHIBITED);
+		expr_reject(r, NFT_REJECT_ICMP_UNREACH, family == V4 ?
+		    ICMP_PKT_FILTERED : ICMPV6_ADM_PROHIBITED);
+		return;
+	case CLOSE:
+		expr_reject(r, NFT_REJECT_ICMP_UNREACH, family == V4 ?
+		    ICMP_PORT_UNREACH : ICMPV6_PORT_UNREACH);
 		return;
 	case COUNT:
 		expr_counter(r, rs_counter_name(RS_OPENED));
@@ -406,6 +529,9 @@ rule_act(struct nftnl_rule *r, uint8_t family, const struct spec *s)
 	case TELL:
 		expr_counter(r, rs_chain_name(s->chain));
 		expr_log(r, rs_chain_name(s->chain));
+		return;
+	case RELAY:
+		expr_relay(r);
 		return;
 	case GOTO:
 		expr_verdict(r, NFT_GOTO, rs_chain_name(s->to));
@@ -448,27 +574,27 @@ rule_put(struct nl_batch *b, struct canon *c, const char *table,
 	nftnl_rule_free(r);
 }
 
+static void
+rules_put(struct nl_batch *b, struct canon *c, const char *table,
+    const struct spec *s, size_t n)
+{
+	size_t	f, i;
+
+	for (f = 0; f < RS_FAMILIES; f++)
+		for (i = 0; i < n; i++)
+			if (s[i].family == BOTH ||
+			    s[i].family == rs_families[f])
+				rule_put(b, c, table, rs_families[f], &s[i]);
+}
+
 void
 rs_rules(struct nl_batch *b, struct canon *c, enum ruleset which)
 {
-	const struct spec	*s;
-	size_t			 f, i;
-
-	for (f = 0; f < RS_FAMILIES; f++)
-		for (i = 0; i < specs[which].n; i++) {
-			s = &specs[which].spec[i];
-			if (s->family == BOTH || s->family == rs_families[f])
-				rule_put(b, c, RS_TABLE, rs_families[f],
-				    s);
-		}
+	rules_put(b, c, RS_TABLE, specs[which].spec, specs[which].n);
 }
 
 void
 rs_guard_rules(struct nl_batch *b)
 {
-	size_t	f, i;
-
-	for (f = 0; f < RS_FAMILIES; f++)
-		for (i = 0; i < sizeof(guard) / sizeof(guard[0]); i++)
-			rule_put(b, NULL, RS_GUARD, rs_families[f], &guard[i]);
+	rules_put(b, NULL, RS_GUARD, guard, sizeof(guard) / sizeof(guard[0]));
 }

@@ -1,6 +1,6 @@
 /*
- * ruleset_set.c: the sets, elements and counters of the ruleset of `egress',
- * as netlink messages.
+ * ruleset_set.c: the sets and elements of the ruleset of `egress', and the
+ * counters of those that have some, as netlink messages.
  *
  * In a set of intervals each has two elements: its first address, and the
  * one behind its last, marked as an end; an interval that holds the family's
@@ -127,22 +127,32 @@ rs_counter_find(const char *name)
 {
 	unsigned int	i;
 
-	for (i = RS_OPENED; i < RS_COUNTERS; i++)
+	for (i = 0; i < RS_COUNTERS; i++)
 		if (strcmp(name, rs_counter_name(i)) == 0)
 			return (int)i;
-	return denied_find(name, strlen(name));
+	return -1;
+}
+
+/* Whether a ruleset has it; RS_OPENED and RS_NAMES have both. */
+static int
+has_counter(enum ruleset which, unsigned int counter)
+{
+	if (counter < RS_OPENED && counter != DENIED_LIMITED)
+		return (counter == DENIED_ADDRESS) == (which == RULESET_ALLOW);
+	return 1;
 }
 
 void
-rs_counters(struct nl_batch *b, struct canon *c)
+rs_counters(struct nl_batch *b, struct canon *c, enum ruleset which)
 {
 	unsigned int	i;
 	size_t		f;
 
 	for (f = 0; f < RS_FAMILIES; f++)
 		for (i = 0; i < RS_COUNTERS; i++)
-			counter_put(b, c, rs_families[f],
-			    rs_counter_name(i));
+			if (has_counter(which, i))
+				counter_put(b, c, rs_families[f],
+				    rs_counter_name(i));
 }
 
 /* ---- elements -------------------------------------------------------- */

@@ -22,7 +22,7 @@ one_denial(const struct denial *d)
 	size_t	i;
 
 	must(d->len == 4 || d->len == 16);
-	must(d->rule < DENIED_RULESET);
+	must(d->rule < RS_DENIED);
 	for (i = d->len; i < sizeof(d->addr); i++)
 		must(d->addr[i] == 0);
 }
@@ -86,7 +86,7 @@ packet(struct bytes b)
 	struct nfgenmsg	*g;
 	struct denial	 d;
 	int		 v6 = take_u8(&b) & 1, whole;
-	unsigned int	 rule = take_u8(&b) % DENIED_RULESET;
+	unsigned int	 rule = take_u8(&b) % RS_DENIED;
 	uint8_t		*own;
 
 	if (b.n > 4096)

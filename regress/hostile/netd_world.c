@@ -54,7 +54,8 @@ world_make(struct world *w)
 	memset(w, 0, sizeof(*w));
 	conf_default(&w->conf);
 	w->u1 = daemon_u1(WORLD_NETD, NETBASE);
-	w->privd.fd = w->apid.fd = w->uplinkd.fd = w->to_uplinkd = -1;
+	w->privd.fd = w->apid.fd = w->uplinkd.fd = w->proxyd.fd =
+	    w->to_uplinkd = -1;
 	w->exe = open(WB_TOP_BUILDDIR "/netd/netd", O_RDONLY | O_CLOEXEC);
 	ck_assert_int_ne(w->exe, -1);
 	daemon_log(w->log, "netd-test");
@@ -93,23 +94,27 @@ world_start(struct world *w)
 	struct msg_daemon_go	go = { .generation = 1 };
 	struct msg		m;
 	int			conf, pv[2], av[2], uv[2] = { -1,
-				    steal_fd(&w->to_uplinkd) };
+				    steal_fd(&w->to_uplinkd) }, xv[2];
 
 	daemon_pair(pv);
+	daemon_pair(xv);
 	daemon_pair(av);
 	if (uv[1] == -1)
 		daemon_pair(uv);
 	ck_assert_int_ne(conf = conf_seal(&w->conf), -1);
 	ck_assert_int_ne(w->pid = fork(), -1);
 	if (w->pid == 0)
-		run(w, (const int[]){ pv[1], conf, av[1], uv[1] }, 4);
+		run(w, (const int[]){ pv[1], conf, av[1], uv[1], xv[1] },
+		    w->named ? 5 : 4);
 	close(pv[1]);
 	close(av[1]);
 	close(uv[1]);
+	close(xv[1]);
 	close(conf);
 	chan_init(&w->privd, pv[0], A_PRIVD, A_NETD, S_INIT);
 	chan_init(&w->apid, av[0], A_APID, A_NETD, S_RUN);
 	chan_init(&w->uplinkd, uv[0], A_UPLINKD, A_NETD, S_RUN);
+	chan_init(&w->proxyd, xv[0], A_PROXYD, A_NETD, S_RUN);
 	ck_assert_uint_eq(daemon_next(&w->privd, &m), MSG_DAEMON_READY);
 	w->privd.state = S_RUN;
 	ck_assert_int_eq(chan_send(&w->privd, MSG_DAEMON_GO, m.rid, &go, -1),
@@ -122,6 +127,7 @@ world_hangup(struct world *w)
 	chan_close(&w->privd);
 	chan_close(&w->apid);
 	chan_close(&w->uplinkd);
+	chan_close(&w->proxyd);
 	w->pid = 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * netd_world: the real netd in a user namespace as privd makes it, with the
- * test in the places of privd, apid and uplinkd; and boxes, as far as netd
- * sees them.
+ * test in the places of privd, apid, uplinkd and proxyd; and boxes, as far as
+ * netd sees them.
  */
 #ifndef REGRESS_NETD_WORLD_H
 #define REGRESS_NETD_WORLD_H
@@ -17,6 +17,8 @@ struct world {
 	int		 u1;		/* its user namespace */
 	pid_t		 pid;		/* 0: none runs */
 	struct chan	 privd, apid, uplinkd;	/* our ends */
+	struct chan	 proxyd;	/* ditto, if there is one */
+	int		 named;		/* whether there is; before a start */
 	struct conf	 conf;
 	int		 exe;
 	int		 to_uplinkd;	/* owned until netd is started: its end

@@ -3,8 +3,8 @@
  * out ends, what is the box's own goes on; what fails leaves it as it was;
  * and whatever happens meanwhile, who asked has one answer.
  *
- * The test stands in for pool.c and uplink.c: it says when the maker and
- * uplinkd answer.
+ * The test stands in for pool.c, uplink.c and proxy.c: it says when the maker,
+ * uplinkd and proxyd answer.
  */
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,7 @@
 static struct change	*held;		/* by pool.c */
 static struct chan	 netd_end, apid_end;
 static unsigned int	 ups, ends;	/* what uplinkd was asked */
+static unsigned int	 serves, unserves; /* and proxyd */
 static uint32_t		 end_rid;	/* what the next end is known by */
 
 void
@@ -70,6 +72,40 @@ uplink_end(struct net *n)
 	return end_rid;
 }
 
+static struct proxied	 proxied = { .at = PROXIED_UP };
+
+void
+proxy_start(struct net *n)
+{
+	ck_assert_ptr_eq(n->proxied, NULL);
+	serves++;
+}
+
+void
+proxy_end(struct net *n)
+{
+	unserves += steal_ptr(&n->proxied) != NULL;
+}
+
+int
+proxy_up(const struct net *n)
+{
+	return n->proxied != NULL;
+}
+
+uint32_t
+proxy_list(const struct net *n)
+{
+	ck_assert_ptr_ne(n->proxied, NULL);
+	return 9;
+}
+
+void
+netd_open_lost(struct net *n)
+{
+	ck_assert_ptr_eq(n->opener, NULL);
+}
+
 void
 netd_sent(struct chan *c, int result)
 {
@@ -83,7 +119,7 @@ maker_says(unsigned int want, int error)
 {
 	static const int	protocol[NS_NSOCKS] = { NETLINK_NETFILTER,
 				    NETLINK_NETFILTER, NETLINK_ROUTE,
-				    NETLINK_SOCK_DIAG };
+				    NETLINK_SOCK_DIAG, -1, -1, -1 };
 	struct netns_made	m = { .error = error, .netns = -1 };
 	struct change		*c = steal_ptr(&held);
 	int			 s;
@@ -124,7 +160,7 @@ change_live(void)
 	int	sv[2];
 
 	held = NULL;
-	ups = ends = 0;
+	ups = ends = serves = unserves = 0;
 	end_rid = 0;
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 	    sv), 0);
@@ -491,7 +527,7 @@ START_TEST(fails_to_none)
 }
 END_TEST
 
-/* ---- meanwhile ----------------------------------------------------------- */
+/* ---- by name -------------------------------------------------------------- */
 
 static void
 cut(void)
@@ -506,6 +542,251 @@ freed(void)
 	net_drop(box);
 	box = NULL;
 }
+
+#define SYNTH	"198.18.3.4"
+
+/* With the sockets that the change itself wants. */
+static void
+maker_does(void)
+{
+	ck_assert_ptr_ne(held, NULL);
+	maker_says(change_wants(held), 0);
+}
+
+static void
+is_allow(void)
+{
+	ck_assert_int_eq(box->state, OPEN);
+	ck_assert_int_eq(box->kind, RULESET_ALLOW);
+	ck_assert_int_eq(box->uplink, UPLINK_NONE);
+	ck_assert_int_eq(box->route, -1);
+	ck_assert_ptr_ne(box->denials, NULL);
+	ck_assert_ptr_ne(box->proxied, NULL);
+	ck_assert_ptr_eq(box->change, NULL);
+	ck_assert_int_eq(has(RULESET_ALLOW), 1);
+	ck_assert_uint_eq(told(), 0);
+}
+
+/* proxyd serves it, as it seems, before anything else is done. */
+static void
+become_allow(void)
+{
+	enum ruleset	was = box->kind;
+
+	serves = 0;
+	ask_change(RULESET_ALLOW);
+	ck_assert_uint_eq(serves, 1);
+	ck_assert_int_eq(change_proxies(box), 1);
+	ck_assert_ptr_eq(held, NULL);
+	ck_assert_int_eq(has(was), 1);
+	box->proxied = &proxied;
+	change_proxied(box, NULL);
+	ck_assert_int_eq(has(was), 1);
+	maker_does();
+	ck_assert_uint_eq(told(), MSG_NET_CHANGED);
+	is_allow();
+}
+
+START_TEST(out_ends_for_names)
+{
+	uint64_t	total[RS_COUNTERS];
+	pid_t		pid;
+	int		ctl;
+
+	change_live();
+	pid = in_box(holder, &ctl);
+	become_allow();
+	ck_assert_uint_eq(ends, 1);
+	ck_assert_int_eq(write(ctl, "g", 1), 1);
+	ck_assert_int_eq(lab_result(pid), 0);
+	close(ctl);
+	/* counted from 0 */
+	denials_total(box->denials, total);
+	ck_assert_uint_ge(total[DENIED_ADDRESS], 2);
+	ck_assert_uint_eq(total[RS_OPENED], 0);
+	net_drop(box);
+	ck_assert_uint_eq(unserves, 1);
+}
+END_TEST
+
+/* A relay, as far as the ruleset sees it: what comes is counted, and kept. */
+static int
+relay(void *arg)
+{
+	struct sockaddr_in	a = { .sin_family = AF_INET,
+				    .sin_port = htons(RELAY_PORT) };
+	const int		*ctl = arg;
+	int			 fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	char			 b = 'r';
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof(on)) == -1 ||
+	    bind(fd, (struct sockaddr *)&a, sizeof(a)) == -1 ||
+	    listen(fd, 16) == -1 || write(*ctl, &b, 1) != 1)
+		return 1;
+	return read(*ctl, &b, 1) == 1 ? 0 : 2;
+}
+
+static int
+named(void *arg)
+{
+	const int	*ctl = arg;
+	int		 fd = flow_connect(SYNTH, 443, SOCK_STREAM);
+	char		 b = 'r';
+
+	if (write(*ctl, &b, 1) != 1 || read(*ctl, &b, 1) != 1)
+		return 1;
+	return flow_ended(fd) ? 0 : 2;
+}
+
+/* To what leads out otherwise, or not: connections by name end. */
+START_TEST(names_end)
+{
+	enum ruleset	to = _i == 0 ? RULESET_NONE : RULESET_EGRESS;
+	pid_t		pid, far;
+	int		ctl, end;
+
+	change_live();
+	become_allow();
+	far = in_box(relay, &end);
+	pid = in_box(named, &ctl);
+	ask_change(to);
+	maker_does();
+	if (to == RULESET_EGRESS) {
+		/* until then nothing has */
+		ck_assert_uint_eq(unserves, 0);
+		ck_assert_int_eq(has(RULESET_ALLOW), 1);
+		lab_routes(&lab);
+		uplinkd_says(NULL);
+		is_egress();
+	} else
+		is_none();
+	ck_assert_uint_eq(told(), MSG_NET_CHANGED);
+	ck_assert_uint_eq(told(), 0);
+	ck_assert_uint_eq(unserves, 1);
+	ck_assert_int_eq(write(ctl, "g", 1), 1);
+	ck_assert_int_eq(lab_result(pid), 0);
+	ck_assert_int_eq(write(end, "g", 1), 1);
+	ck_assert_int_eq(lab_result(far), 0);
+	close(ctl);
+	close(end);
+	net_drop(box);
+}
+END_TEST
+
+/* Where the name server is, is not the box's own any more. */
+static int
+names_are_far(void *arg)
+{
+	int	e = lab_tcp(EGRESS_DNS4, LAB_DNS, NULL);
+
+	(void)arg;
+	return e == ECONNREFUSED ? 1 : 0;
+}
+
+START_TEST(round_and_round)
+{
+	int	i;
+
+	change_live();
+	for (i = 0; i < 3; i++) {
+		become_allow();
+		ck_assert_int_eq(lab_in(&lab, LAB_BOX, refused, NULL), 0);
+		ask_change(RULESET_NONE);
+		maker_does();
+		ck_assert_uint_eq(told(), MSG_NET_CHANGED);
+		is_none();
+		ck_assert_ptr_eq(box->proxied, NULL);
+		ck_assert_int_eq(lab_in(&lab, LAB_BOX, refused, NULL), 0);
+		become_allow();
+		ask_change(RULESET_EGRESS);
+		maker_does();
+		ck_assert_uint_eq(told(), 0);
+		ck_assert_int_eq(lab_in(&lab, LAB_BOX, unreachable, NULL), 0);
+		lab_routes(&lab);
+		ck_assert_int_eq(lab_in(&lab, LAB_BOX, refused, NULL), 0);
+		uplinkd_says(NULL);
+		ck_assert_uint_eq(told(), MSG_NET_CHANGED);
+		is_egress();
+		ck_assert_int_eq(lab_in(&lab, LAB_BOX, open_wide, NULL), 0);
+		ck_assert_int_eq(lab_in(&lab, LAB_BOX, names_are_far, NULL),
+		    0);
+	}
+	net_drop(box);
+}
+END_TEST
+
+/* What fails leaves it as it was, or cuts it. */
+START_TEST(names_fail)
+{
+	int	keep;
+
+	change_live();
+	/* proxyd can not */
+	ask_change(RULESET_ALLOW);
+	change_proxied(box, "no");
+	ck_assert_uint_eq(told(), CODE_INTERNAL);
+	is_egress();
+	/* nor the maker: then proxyd need not */
+	ask_change(RULESET_ALLOW);
+	box->proxied = &proxied;
+	change_proxied(box, NULL);
+	maker_says(0, EMFILE);
+	ck_assert_uint_eq(told(), CODE_INTERNAL);
+	ck_assert_uint_eq(unserves, 1);
+	is_egress();
+	become_allow();
+	/* it has its names until it has a way out */
+	ask_change(RULESET_EGRESS);
+	maker_does();
+	uplinkd_says("no tap");
+	ck_assert_uint_eq(told(), CODE_INTERNAL);
+	is_allow();
+	ck_assert_int_eq(lab_in(&lab, LAB_BOX, refused, NULL), 0);
+	ask_change(RULESET_NONE);
+	keep = breaks(box);
+	maker_does();
+	ck_assert_uint_eq(told(), CODE_INTERNAL);
+	ck_assert_int_eq(box->state, CUT);
+	ck_assert_int_eq(box->kind, RULESET_NONE);
+	ck_assert_uint_eq(unserves, 2);
+	mends(box, keep);
+	pump(1200000);
+	ck_assert_int_eq(has(RULESET_SEALED), 1);
+	net_drop(box);
+}
+END_TEST
+
+START_TEST(list_is_read)
+{
+	change_live();
+	become_allow();
+	ask_change(RULESET_ALLOW);
+	ck_assert_uint_eq(told(), 0);
+	ck_assert_int_eq(change_lists(box, 8), 0);
+	ck_assert_int_eq(change_lists(box, 9), 1);
+	change_listed(box, NULL);
+	ck_assert_uint_eq(told(), MSG_NET_CHANGED);
+	ask_change(RULESET_ALLOW);
+	change_listed(box, "it is too long");
+	ck_assert_uint_eq(told(), CODE_INTERNAL);
+	/* not served for the moment: as soon as it is */
+	box->proxied = NULL;
+	serves = 0;
+	ask_change(RULESET_ALLOW);
+	ck_assert_uint_eq(serves, 1);
+	ck_assert_int_eq(change_proxies(box), 1);
+	box->proxied = &proxied;
+	change_proxied(box, NULL);
+	ck_assert_int_eq(change_lists(box, 9), 1);
+	cut();
+	ck_assert_uint_eq(told(), CODE_BAD_TRANSITION);
+	ck_assert_ptr_eq(box->proxied, NULL);
+	freed();
+}
+END_TEST
+
+/* ---- meanwhile ----------------------------------------------------------- */
 
 static void
 host_lost(void)
@@ -669,6 +950,7 @@ START_TEST(found_kind)
 	ck_assert_int_eq(found_at(LAB_INET, RULESET_SEALED), RULESET_NONE);
 	hosts_now();
 	ck_assert_int_eq(found_at(LAB_INET, RULESET_EGRESS), RULESET_EGRESS);
+	ck_assert_int_eq(found_at(LAB_INET, RULESET_ALLOW), RULESET_ALLOW);
 }
 END_TEST
 
@@ -684,6 +966,11 @@ change_tests(void)
 	tcase_add_test(t, to_and_fro);
 	tcase_add_test(t, fails_to_egress);
 	tcase_add_test(t, fails_to_none);
+	tcase_add_test(t, out_ends_for_names);
+	tcase_add_loop_test(t, names_end, 0, 2);
+	tcase_add_test(t, round_and_round);
+	tcase_add_test(t, names_fail);
+	tcase_add_test(t, list_is_read);
 	tcase_add_loop_test(t, held_is_lost, 0, 3);
 	tcase_add_loop_test(t, ending_is_lost, 0, 2);
 	tcase_add_loop_test(t, starting_is_lost, 0, 2);

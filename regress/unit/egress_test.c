@@ -612,6 +612,88 @@ START_TEST(nothing_between)
 }
 END_TEST
 
+#define SYNTH	"198.18.3.4"
+
+/* What the box has bound in the place of the relay and the name service. */
+static int
+count_own(void *arg)
+{
+	struct sockaddr_in	a = { .sin_family = AF_INET };
+	struct pollfd		p[2];
+	char			b;
+	int			i;
+
+	(void)arg;
+	for (i = 0; i < 2; i++) {
+		a.sin_port = htons(i == 0 ? 53 : UNHEARD);
+		if (inet_pton(AF_INET, i == 0 ? EGRESS_DNS4 : SYNTH,
+		    &a.sin_addr) != 1)
+			return 1;
+		p[i].fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		p[i].events = POLLIN;
+		if (bind(p[i].fd, (struct sockaddr *)&a, sizeof(a)) == -1)
+			return 1;
+	}
+	for (;;) {
+		(void)poll(p, 2, -1);
+		for (i = 0; i < 2; i++)
+			if (recv(p[i].fd, &b, 1, MSG_DONTWAIT) == 1)
+				arrived[i]++;
+	}
+}
+
+static int
+send_own(void *arg)
+{
+	struct sockaddr_in	a = { .sin_family = AF_INET };
+	int			fd = socket(AF_INET, SOCK_DGRAM |
+				    SOCK_CLOEXEC, 0);
+	unsigned int		i;
+
+	(void)arg;
+	for (i = 0; fd != -1; i++) {
+		a.sin_port = htons(i % 2 == 0 ? 53 : UNHEARD);
+		if (inet_pton(AF_INET, i % 2 == 0 ? EGRESS_DNS4 : SYNTH,
+		    &a.sin_addr) != 1)
+			return 1;
+		(void)sendto(fd, "?", 1, MSG_DONTWAIT, (struct sockaddr *)&a,
+		    sizeof(a));
+	}
+	return 1;
+}
+
+/* Nor does a box come to what it has bound in the place of others. */
+START_TEST(nothing_of_others)
+{
+	pid_t	there, here;
+	int	i;
+
+	arrived = mmap(NULL, 2 * sizeof(*arrived), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne((void *)(uintptr_t)arrived, MAP_FAILED);
+	ck_assert_int_eq(link_routes(lab.route[LAB_BOX]), 0);
+	ck_assert_int_eq(link_relay(lab.route[LAB_BOX], 1), 0);
+	there = lab_start(&lab, LAB_BOX, count_own, NULL);
+	here = lab_start(&lab, LAB_BOX, send_own, NULL);
+	for (i = 0; i < 500 && (arrived[0] == 0 || arrived[1] == 0); i++)
+		(void)poll(NULL, 0, 10);	/* the control */
+	ck_assert_uint_gt(arrived[0], 0);
+	ck_assert_uint_gt(arrived[1], 0);
+	ck_assert_int_eq(ruleset_make(lab.nft, RULESET_NONE), 0);
+	(void)poll(NULL, 0, 100);
+	arrived[0] = arrived[1] = 0;
+	for (i = 0; i < 2 * ROUNDS; i++)
+		ck_assert_int_eq(ruleset_renew(lab.nft, i % 2 == 0 ?
+		    RULESET_ALLOW : RULESET_NONE), 0);
+	(void)poll(NULL, 0, 100);
+	stop_child(here);
+	stop_child(there);
+	ck_assert_msg(arrived[0] == 0 && arrived[1] == 0, "%u and %u arrived",
+	    arrived[0], arrived[1]);
+	(void)munmap((void *)(uintptr_t)arrived, 2 * sizeof(*arrived));
+}
+END_TEST
+
 /* 127.0.0.1 by a way out, as a socket that is bound to it would have it. */
 static int
 by_the_tap(void *arg)
@@ -728,6 +810,7 @@ main(void)
 	tcase_add_test(t, from_outside);
 	tcase_add_test(t, connection_rate);
 	tcase_add_test(t, nothing_between);
+	tcase_add_test(t, nothing_of_others);
 	tcase_add_test(t, loopback_by_the_tap);
 	tcase_add_loop_test(t, name_rate, 0, 2);
 	tcase_add_test(t, listed);

@@ -284,7 +284,7 @@ START_TEST(rules)
 	unsigned int	i;
 	const char	*name;
 
-	for (i = 0; i < DENIED_RULESET; i++) {
+	for (i = 0; i < RS_DENIED; i++) {
 		name = denied_name(i);
 		ck_assert_int_eq(take_as(PACKET, AF_INET, name,
 		    strlen(name) + 1, tcp4, sizeof(tcp4), &d), 1);

@@ -202,6 +202,51 @@ change_ended(struct net *n)
 	changed++;
 }
 
+unsigned int
+change_wants(const struct change *c)
+{
+	(void)c;
+	ck_abort();
+}
+
+int
+change_proxies(const struct net *n)
+{
+	(void)n;
+	ck_abort();
+}
+
+void
+change_proxied(struct net *n, const char *why)
+{
+	(void)n;
+	(void)why;
+	ck_abort();
+}
+
+void
+netd_opens(struct net *n, const char *why)
+{
+	(void)n;
+	(void)why;
+	ck_abort();
+}
+
+void
+proxy_start(struct net *n)
+{
+	(void)n;
+	ck_abort();
+}
+
+void
+proxy_made(struct proxied *p, struct netns_made *m)
+{
+	(void)p;
+	(void)m;
+	ck_abort();
+}
+
 int
 netns_ask(int fd, unsigned int k, unsigned int want, int netns)
 {

@@ -43,6 +43,9 @@
 #define HASH_EGRESS \
     "89e2c7148832c6bf2ecccf2aadf7317b940c6309ba89229fead77a0c3ffa334d"
 
+#define HASH_ALLOW \
+    "3e0e03c8e292ea3ab912d372f15e1e165d025b0a95e9322e6f1dceb6b15d405e"
+
 static int	nft = -1;
 
 static void
@@ -75,6 +78,7 @@ START_TEST(pinned)
 {
 	ck_assert_str_eq(ruleset_hash(RULESET_SEALED), HASH_SEALED);
 	ck_assert_str_eq(ruleset_hash(RULESET_NONE), HASH_NONE);
+	ck_assert_str_eq(ruleset_hash(RULESET_ALLOW), HASH_ALLOW);
 }
 END_TEST
 
@@ -341,6 +345,8 @@ START_TEST(made_and_read)
 	listed(HASH_SEALED);
 	ck_assert_int_eq(ruleset_make(nft, RULESET_NONE), 0);
 	listed(HASH_NONE);
+	ck_assert_int_eq(ruleset_make(nft, RULESET_ALLOW), 0);
+	listed(HASH_ALLOW);
 	ck_assert_int_eq(ruleset_make(nft, RULESET_SEALED), 0);
 	listed(HASH_SEALED);
 }
@@ -360,6 +366,33 @@ START_TEST(switched)
 		    RULESET_NONE), 0);
 		listed(HASH_NONE);
 		ck_assert_int_eq(ruleset_switch(nft, RULESET_NONE,
+		    RULESET_SEALED), 0);
+		listed(HASH_SEALED);
+	}
+}
+END_TEST
+
+/* What one has and the other has not comes and goes, whichever way. */
+START_TEST(switched_to_more)
+{
+	int	i;
+
+	NEED_KERNEL;
+	hosts(NULL);
+	ck_assert_int_eq(ruleset_make(nft, RULESET_SEALED), 0);
+	for (i = 0; i < 2; i++) {
+		ck_assert_int_eq(ruleset_switch(nft, RULESET_SEALED,
+		    RULESET_ALLOW), 0);
+		listed(HASH_ALLOW);
+		ck_assert_int_eq(ruleset_renew(nft, RULESET_EGRESS), 0);
+		listed(HASH_EGRESS);
+		ck_assert_int_eq(ruleset_renew(nft, RULESET_ALLOW), 0);
+		listed(HASH_ALLOW);
+		ck_assert_int_eq(ruleset_renew(nft, RULESET_NONE), 0);
+		listed(HASH_NONE);
+		ck_assert_int_eq(ruleset_renew(nft, RULESET_ALLOW), 0);
+		listed(HASH_ALLOW);
+		ck_assert_int_eq(ruleset_switch(nft, RULESET_ALLOW,
 		    RULESET_SEALED), 0);
 		listed(HASH_SEALED);
 	}
@@ -509,7 +542,7 @@ START_TEST(drift)
 			put_set(&b);
 			break;
 		case 8:
-			rs_counters(&b, NULL);
+			rs_counters(&b, NULL, RULESET_EGRESS);
 			break;
 		}
 		if (batch_send(&b, NULL) == -1) {
@@ -710,6 +743,7 @@ main(void)
 	tcase_add_test(t, absent);
 	tcase_add_test(t, made_and_read);
 	tcase_add_test(t, switched);
+	tcase_add_test(t, switched_to_more);
 	tcase_add_test(t, switch_nothing);
 	tcase_add_test(t, drift);
 	tcase_add_test(t, errors);

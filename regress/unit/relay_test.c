@@ -1,0 +1,855 @@
+/*
+ * relay_test.c: proxyd's relay, dialling and pump, with real sockets in a
+ * network namespace of their own.
+ *
+ * The relay runs in a child, as in proxyd; boxes' ends and hosts' are here.
+ * 198.18.0.0/16 is local, so that a socket that listens at any address gets
+ * what is sent there, and is told which address that was, as behind TPROXY.
+ * Names are resolved by a table; one of its hosts is a hole.
+ */
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <err.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proxyd.h"
+#include "xmalloc.h"
+
+#define HOST		"203.0.113.1"
+#define HOLE		"192.0.2.1"
+#define MOST		20		/* connections of a box */
+#define BULK		(48UL * 1024 * 1024)
+#define PORTS		5
+
+static const unsigned int	ports[PORTS] = { 22, 80, 443, 8443, 9 };
+
+/* What the child tells, and is asked; shared. */
+static struct shared {
+	unsigned int	 n;
+	struct told {
+		enum denied_rule rule;
+		unsigned int	 port;
+		char		 name[ALLOW_NAME];
+		int		 addressed;
+	} told[64];
+	uint64_t	 sent, received, connections;
+	unsigned int	 open;
+} *sh;
+
+static int		ctl[2] = { -1, -1 };
+static pid_t		child;
+static struct event_base	*base;
+static struct box	box;
+static struct relay	*relays[PORTS];
+
+/* ---- what the relay calls ------------------------------------------------ */
+
+void
+box_denied(struct box *b, enum denied_rule rule, const char *name,
+    const uint8_t *addr, int v6, int proto, unsigned int port)
+{
+	struct told	*t = &sh->told[sh->n % 64];
+
+	if (b != &box || proto != IPPROTO_TCP || v6)
+		errx(1, "a denial that is none");
+	t->rule = rule;
+	t->port = port;
+	t->addressed = addr != NULL;
+	(void)str_copy(t->name, name, sizeof(t->name));
+	sh->n++;
+}
+
+struct lookup {
+	void	(*cb)(void *, const struct resolved *);
+	void	 *arg;
+	char	 name[ALLOW_NAME];
+};
+
+static void
+add(struct resolved *r, const char *addr)
+{
+	int	i = r->n++;
+
+	r->why = RESOLVED_OK;
+	r->v6[i] = strchr(addr, ':') != NULL;
+	if (inet_pton(r->v6[i] ? AF_INET6 : AF_INET, addr, r->addr[i]) != 1)
+		errx(1, "%s", addr);
+}
+
+static void
+on_lookup(evutil_socket_t fd, short what, void *arg)
+{
+	struct resolved	 r = { .why = RESOLVED_NONE };
+	struct lookup	*l = arg;
+
+	(void)fd;
+	(void)what;
+	if (strcmp(l->name, "sealed.example") == 0) {
+		r.why = RESOLVED_SEALED;
+		r.refused[0] = 10;
+	} else if (strcmp(l->name, "eyes.example") == 0) {
+		add(&r, "2001:db8::1");		/* there is no route */
+		add(&r, HOLE);
+		add(&r, HOST);
+	} else if (strcmp(l->name, "none.example") != 0)
+		add(&r, HOST);
+	if (l->cb != NULL)
+		l->cb(l->arg, &r);
+	free(l);
+}
+
+struct lookup *
+resolve(const char *name, void (*cb)(void *, const struct resolved *),
+    void *arg)
+{
+	const struct timeval	 tv = { 0, 1000 };
+	struct lookup		*l = xcalloc(1, sizeof(*l));
+
+	l->cb = cb;
+	l->arg = arg;
+	(void)str_copy(l->name, name, sizeof(l->name));
+	if (event_base_once(base, -1, EV_TIMEOUT, on_lookup, l, &tv) == -1)
+		errx(1, "event_base_once");
+	return l;
+}
+
+void
+resolve_cancel(struct lookup *l)
+{
+	l->cb = NULL;
+}
+
+/* ---- the child ------------------------------------------------------------ */
+
+static struct allow *
+list(int with_good)
+{
+	struct allow	*a = allow_new();
+	const char	*more[] = { "eyes.example:8443", "none.example",
+			    "sealed.example" };
+	size_t		 i;
+
+	if (with_good && allow_add(a, "good.example:22,80,443,8443") == -1)
+		err(1, "allow_add");
+	for (i = 0; i < 3; i++)
+		if (allow_add(a, more[i]) == -1)
+			err(1, "allow_add");
+	allow_done(a);
+	return a;
+}
+
+static void
+on_ctl(evutil_socket_t fd, short what, void *arg)
+{
+	struct named	*n = names_find(box.names, "good.example");
+	size_t		 i;
+	char		 c;
+
+	(void)what;
+	(void)arg;
+	if (read(fd, &c, 1) != 1 || c == 'Q')
+		exit(0);
+	if (c == 'J') {
+		allow_free(box.allow);
+		box.allow = list(0);
+		for (i = 0; i < PORTS; i++)
+			relay_judge(relays[i]);
+	} else if (c == 'F')
+		for (i = 0; i < PORTS; i++) {
+			relay_free(relays[i]);
+			relays[i] = NULL;
+		}
+	sh->sent = n->sent_bytes;
+	sh->received = n->received_bytes;
+	sh->connections = n->connections;
+	sh->open = n->open;
+	if (write(fd, &c, 1) != 1)
+		err(1, "write");
+}
+
+static int
+listener(const char *addr, unsigned int port, int backlog)
+{
+	struct sockaddr_in	 sin = { .sin_family = AF_INET,
+				    .sin_port = htons((uint16_t)port) };
+	int			 on = 1, fd = socket(AF_INET, SOCK_STREAM |
+				    SOCK_CLOEXEC, 0);
+
+	if (inet_pton(AF_INET, addr, &sin.sin_addr) != 1 || fd == -1 ||
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == -1 ||
+	    bind(fd, (struct sockaddr *)&sin, sizeof(sin)) == -1 ||
+	    listen(fd, backlog) == -1)
+		err(1, "listen on %s:%u", addr, port);
+	return fd;
+}
+
+static void
+child_run(void)
+{
+	static const char	*names[] = { "good.example", "sealed.example",
+				    "none.example", "eyes.example",
+				    "other.example" };
+	struct event		*ev;
+	size_t			 i;
+	int			 fd;
+
+	base = event_base_new();
+	relay_init(base, MOST);
+	box.names = names_new();
+	names_room(box.names, 1, 100);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names_give(box.names, names[i])->number != i + 1)
+			errx(1, "numbers");
+	box.allow = list(1);
+	for (i = 0; i < PORTS; i++) {
+		fd = listener("0.0.0.0", ports[i], 128);
+		if (fcntl(fd, F_SETFL, O_NONBLOCK) == -1)
+			err(1, "fcntl");
+		relays[i] = relay_new(&box, fd);
+	}
+	ev = event_new(base, ctl[1], EV_READ | EV_PERSIST, on_ctl, NULL);
+	(void)event_add(ev, NULL);
+	if (write(ctl[1], "r", 1) != 1)
+		err(1, "write");
+	(void)event_base_dispatch(base);
+	_exit(1);
+}
+
+static void
+ask(char c)
+{
+	char	b;
+
+	ck_assert_int_eq(write(ctl[0], &c, 1), 1);
+	ck_assert_int_eq(read(ctl[0], &b, 1), 1);
+}
+
+static void
+net(void)
+{
+	/* what goes to the hole comes to nobody, and nothing comes back */
+	if (system("ip link set lo up && ip route add local 198.18.0.0/16 "
+	    "dev lo && ip addr add " HOST "/32 dev lo && ip link add hole "
+	    "type veth peer name deep && ip link set hole up && ip link set "
+	    "deep up && ip route add " HOLE "/32 dev hole src " HOST " && "
+	    "ip neigh add " HOLE " lladdr 02:00:00:00:00:01 dev hole") != 0)
+		errx(1, "ip");
+}
+
+static void
+setup(void)
+{
+	char	b;
+
+	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED |
+	    MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(sh, MAP_FAILED);
+	ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+	net();
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+	    ctl), 0);
+	if ((child = fork()) == 0)
+		child_run();
+	ck_assert_int_eq(read(ctl[0], &b, 1), 1);
+}
+
+static void
+teardown(void)
+{
+	int	st;
+
+	ck_assert_int_eq(write(ctl[0], "Q", 1), 1);
+	/* unless a sanitizer has found something */
+	ck_assert_int_eq(waitpid(child, &st, 0), child);
+	ck_assert_int_eq(st, 0);
+}
+
+/* ---- both ends --------------------------------------------------------------- */
+
+/* The relay listens where the host does not: that has an address of its own. */
+static int
+host(unsigned int port)
+{
+	return listener(HOST, port, 128);
+}
+
+static void
+timeout(int fd, int s)
+{
+	struct timeval	tv = { s, 0 };
+
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv,
+	    sizeof(tv)), 0);
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv,
+	    sizeof(tv)), 0);
+}
+
+static int
+box_connect(unsigned int number, unsigned int port)
+{
+	struct sockaddr_in	sin = { .sin_family = AF_INET,
+	    .sin_port = htons((uint16_t)port),
+	    .sin_addr.s_addr = htonl(NAMES_NET + number) };
+	int			fd = socket(AF_INET, SOCK_STREAM |
+				    SOCK_CLOEXEC, 0);
+
+	ck_assert_int_ne(fd, -1);
+	timeout(fd, 20);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sin, sizeof(sin)),
+	    0);
+	return fd;
+}
+
+static int
+host_accept(int l)
+{
+	struct pollfd	p = { .fd = l, .events = POLLIN };
+	int		fd;
+
+	ck_assert_int_eq(poll(&p, 1, 20000), 1);
+	fd = accept(l, NULL, NULL);
+	ck_assert_int_ne(fd, -1);
+	timeout(fd, 20);
+	return fd;
+}
+
+static void
+put(int fd, const void *data, size_t n)
+{
+	ck_assert_int_eq(send(fd, data, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+static void
+get(int fd, const void *data, size_t n)
+{
+	auto_free char	*buf = xmalloc(n);
+
+	ck_assert_int_eq(recv(fd, buf, n, MSG_WAITALL), (ssize_t)n);
+	ck_assert_int_eq(memcmp(buf, data, n), 0);
+}
+
+static void
+is_eof(int fd)
+{
+	char	c;
+
+	ck_assert_int_eq(recv(fd, &c, 1, 0), 0);
+}
+
+static void
+is_reset(int fd)
+{
+	char	c;
+
+	ck_assert_int_eq(recv(fd, &c, 1, 0), -1);
+	ck_assert_int_eq(errno, ECONNRESET);
+}
+
+/* Not a byte came: the connection, where one was made, is over. */
+static void
+got_nothing(int l)
+{
+	struct pollfd	p = { .fd = l, .events = POLLIN };
+	char		c;
+	int		fd;
+
+	if (poll(&p, 1, 300) == 0)
+		return;			/* it was refused before */
+	fd = host_accept(l);
+	ck_assert_int_le(recv(fd, &c, 1, 0), 0);
+	(void)close(fd);
+}
+
+static void
+denied(enum denied_rule rule, const char *name, unsigned int port)
+{
+	int	i;
+
+	for (i = 0; i < 2000 && sh->n == 0; i++)
+		(void)usleep(5000);
+	ck_assert_uint_eq(sh->n, 1);
+	ck_assert_uint_eq(sh->told[0].rule, rule);
+	ck_assert_str_eq(sh->told[0].name, name);
+	ck_assert_uint_eq(sh->told[0].port, port);
+	ck_assert_int_eq(sh->told[0].addressed, rule == DENIED_SEALED);
+}
+
+/* A ClientHello with no more than it must have; name NULL: none. */
+static size_t
+hello(const char *name, uint8_t *ret)
+{
+	static const uint8_t	fixed[] = { 0x00, 0x02, 0x13, 0x01, 0x01,
+				    0x00 };
+	size_t			n = name == NULL ? 0 : strlen(name),
+				ext = name == NULL ? 0 : n + 9, len;
+	uint8_t			*p = ret + 9;
+
+	*p++ = 3;
+	*p++ = 3;
+	memset(p, 7, 32);
+	p += 32;
+	*p++ = 0;			/* no session */
+	memcpy(p, fixed, sizeof(fixed));
+	p += sizeof(fixed);
+	*p++ = 0;
+	*p++ = (uint8_t)ext;
+	if (name != NULL) {
+		memcpy(p, (uint8_t[]){ 0, 0, 0, (uint8_t)(n + 5), 0,
+		    (uint8_t)(n + 3), 0, 0, (uint8_t)n }, 9);
+		memcpy(p + 9, name, n);
+		p += 9 + n;
+	}
+	len = (size_t)(p - ret) - 9;
+	memcpy(ret, (uint8_t[]){ 22, 3, 1, 0, (uint8_t)(len + 4), 1, 0, 0,
+	    (uint8_t)len }, 9);
+	return len + 9;
+}
+
+/* ---- TLS ------------------------------------------------------------------------ */
+
+START_TEST(tls)
+{
+	uint8_t	h[256];
+	size_t	n = hello("good.example", h);
+	int	l = host(443), b = box_connect(1, 443), s;
+
+	put(b, h, 20);			/* in two parts */
+	put(b, h + 20, n - 20);
+	put(b, "rest", 4);
+	s = host_accept(l);
+	get(s, h, n);
+	get(s, "rest", 4);
+	put(s, "answer", 6);
+	get(b, "answer", 6);
+	/* one half after the other */
+	ck_assert_int_eq(shutdown(b, SHUT_WR), 0);
+	is_eof(s);
+	put(s, "more", 4);
+	get(b, "more", 4);
+	ask('C');
+	ck_assert_uint_eq(sh->open, 1);
+	ck_assert_int_eq(close(s), 0);
+	is_eof(b);
+	ask('C');
+	ck_assert_uint_eq(sh->sent, n + 4);
+	ck_assert_uint_eq(sh->received, 10);
+	ck_assert_uint_eq(sh->connections, 1);
+	ck_assert_uint_eq(sh->open, 0);
+	ck_assert_uint_eq(sh->n, 0);
+}
+END_TEST
+
+/* For another name, for none, and what is no TLS at all. */
+START_TEST(no_tls)
+{
+	static const char	*const names[] = { "other.example", NULL };
+	uint8_t			 h[256] = "GET / HTTP/1.1\r\n";
+	size_t			 n = _i < 2 ? hello(names[_i], h) : 16;
+	int			 l = host(443), b = box_connect(1, 443);
+
+	put(b, h, n);
+	is_reset(b);
+	got_nothing(l);
+	denied(DENIED_TLS, _i == 0 ? "other.example" : "", 443);
+}
+END_TEST
+
+/* One that begins and does not go on. */
+START_TEST(tls_cut)
+{
+	uint8_t	h[256];
+	size_t	n = hello("good.example", h);
+	int	l = host(443), b = box_connect(1, 443);
+
+	put(b, h, n - 1);
+	ck_assert_int_eq(shutdown(b, SHUT_WR), 0);
+	is_reset(b);
+	got_nothing(l);
+	denied(DENIED_TLS, "", 443);
+}
+END_TEST
+
+/* On other ports TLS needs no name, but is for this one if it has any. */
+START_TEST(other_ports)
+{
+	static const char	*const names[] = { "good.example", NULL,
+				    "other.example" };
+	uint8_t			 h[256] = "\0nothing";
+	size_t			 n = _i < 3 ? hello(names[_i], h) : 8;
+	int			 l = host(8443), b = box_connect(1, 8443);
+
+	put(b, h, n);
+	if (_i == 2) {
+		is_reset(b);
+		got_nothing(l);
+		denied(DENIED_TLS, "other.example", 8443);
+		return;
+	}
+	get(host_accept(l), h, n);
+	ck_assert_uint_eq(sh->n, 0);
+}
+END_TEST
+
+START_TEST(server_first)
+{
+	int	l = host(22), b = box_connect(1, 22), s = host_accept(l);
+
+	put(s, "SSH-2.0-x\r\n", 11);
+	get(b, "SSH-2.0-x\r\n", 11);
+	put(b, "SSH-2.0-y\r\n", 11);
+	get(s, "SSH-2.0-y\r\n", 11);
+	ck_assert_int_eq(close(b), 0);
+	is_eof(s);
+}
+END_TEST
+
+/* Who only listens closes its half first. */
+START_TEST(silent)
+{
+	int	l = host(22), b = box_connect(1, 22), s;
+
+	ck_assert_int_eq(shutdown(b, SHUT_WR), 0);
+	s = host_accept(l);
+	is_eof(s);
+	put(s, "banner", 6);
+	ck_assert_int_eq(close(s), 0);
+	get(b, "banner", 6);
+	is_eof(b);
+}
+END_TEST
+
+/* ---- HTTP ----------------------------------------------------------------------- */
+
+#define GET(host)	"GET /a HTTP/1.1\r\nHost: " host "\r\n\r\n"
+#define POST		"POST /b HTTP/1.1\r\nHost: good.example:80\r\n" \
+			"Content-Length: 5\r\n\r\nbytes"
+
+START_TEST(http)
+{
+	static const char	ok[] = "HTTP/1.1 200 OK\r\n"
+				    "Content-Length: 2\r\n\r\nhi";
+	int			l = host(80), b = box_connect(1, 80), s;
+
+	put(b, GET("good.example") POST, sizeof(GET("good.example") POST) - 1);
+	s = host_accept(l);
+	get(s, GET("good.example") POST, sizeof(GET("good.example") POST) - 1);
+	put(s, ok, sizeof(ok) - 1);
+	get(b, ok, sizeof(ok) - 1);
+	put(b, GET("GOOD.example."), sizeof(GET("GOOD.example.")) - 1);
+	get(s, GET("GOOD.example."), sizeof(GET("GOOD.example.")) - 1);
+	ck_assert_int_eq(shutdown(b, SHUT_WR), 0);
+	is_eof(s);
+	put(s, ok, sizeof(ok) - 1);
+	ck_assert_int_eq(close(s), 0);
+	get(b, ok, sizeof(ok) - 1);
+	is_eof(b);
+	ck_assert_uint_eq(sh->n, 0);
+}
+END_TEST
+
+/* The second request of a connection, whatever the first was. */
+START_TEST(http_other)
+{
+	int	l = host(80), b = box_connect(1, 80), s;
+	char	c;
+
+	if (_i == 1)			/* at once */
+		put(b, GET("good.example") GET("other.example"),
+		    sizeof(GET("good.example") GET("other.example")) - 1);
+	else
+		put(b, GET("good.example"), sizeof(GET("good.example")) - 1);
+	s = host_accept(l);
+	get(s, GET("good.example"), sizeof(GET("good.example")) - 1);
+	if (_i == 0)
+		put(b, GET("other.example"), sizeof(GET("other.example")) - 1);
+	is_reset(b);
+	ck_assert_int_le(recv(s, &c, 1, 0), 0);
+	denied(DENIED_HTTP, "other.example", 80);
+}
+END_TEST
+
+#define UPGRADE(to)	"GET /c HTTP/1.1\r\nHost: good.example\r\n" \
+			"Connection: Upgrade\r\nUpgrade: " to "\r\n\r\n"
+#define SWITCHED	"HTTP/1.1 101 Switching Protocols\r\n\r\n"
+
+/* To what can be anything from then on, and to what cannot be judged. */
+START_TEST(http_upgrade)
+{
+	const char	*ask_for = _i == 0 ? UPGRADE("websocket") :
+			    UPGRADE("h2c");
+	int		 l = host(80), b = box_connect(1, 80), s;
+
+	put(b, ask_for, strlen(ask_for));
+	s = host_accept(l);
+	get(s, ask_for, strlen(ask_for));
+	put(b, "\x81\x05hello", 7);
+	put(s, SWITCHED, sizeof(SWITCHED) - 1);
+	if (_i == 1) {
+		is_reset(b);
+		denied(DENIED_HTTP, "", 80);
+		return;
+	}
+	get(b, SWITCHED, sizeof(SWITCHED) - 1);
+	get(s, "\x81\x05hello", 7);
+	put(s, "\x81\x02hi", 4);
+	get(b, "\x81\x02hi", 4);
+}
+END_TEST
+
+/* It is answered as any other: requests go on, and are judged. */
+START_TEST(http_no_upgrade)
+{
+	static const char	ok[] = "HTTP/1.1 200 OK\r\n"
+				    "Content-Length: 0\r\n\r\n";
+	int			l = host(80), b = box_connect(1, 80), s;
+
+	put(b, UPGRADE("h2c"), sizeof(UPGRADE("h2c")) - 1);
+	s = host_accept(l);
+	get(s, UPGRADE("h2c"), sizeof(UPGRADE("h2c")) - 1);
+	put(s, ok, sizeof(ok) - 1);
+	get(b, ok, sizeof(ok) - 1);
+	put(b, GET("good.example"), sizeof(GET("good.example")) - 1);
+	get(s, GET("good.example"), sizeof(GET("good.example")) - 1);
+	put(b, GET("other.example"), sizeof(GET("other.example")) - 1);
+	is_reset(b);
+	denied(DENIED_HTTP, "other.example", 80);
+}
+END_TEST
+
+/* ---- where to ---------------------------------------------------------------------- */
+
+START_TEST(refused)
+{
+	static const struct { unsigned int number, port; enum denied_rule rule;
+	    const char *name; } cases[] = {
+		{ 2, 443, DENIED_SEALED, "sealed.example" },
+		{ 1, 9, DENIED_PORT, "good.example" },
+		{ 5, 443, DENIED_NAME, "other.example" },
+	};
+	int	b = box_connect(cases[_i].number, cases[_i].port);
+
+	is_reset(b);
+	denied(cases[_i].rule, cases[_i].name, cases[_i].port);
+}
+END_TEST
+
+/* An address that is nobody's, and a name that has none: no policy did it. */
+START_TEST(nowhere)
+{
+	is_reset(box_connect(_i == 0 ? 77 : 3, 443));
+	ck_assert_uint_eq(sh->n, 0);
+}
+END_TEST
+
+/* The relay's own address, without one that was wanted. */
+START_TEST(direct)
+{
+	struct sockaddr_in	sin = { .sin_family = AF_INET,
+	    .sin_port = htons(443), .sin_addr.s_addr =
+	    htonl(INADDR_LOOPBACK) };
+	int			fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	timeout(fd, 20);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sin, sizeof(sin)),
+	    0);
+	is_reset(fd);
+	ck_assert_uint_eq(sh->n, 0);
+}
+END_TEST
+
+/* Two that do not answer come first. */
+START_TEST(eyeballs)
+{
+	int	l = host(8443), b = box_connect(4, 8443), s = host_accept(l);
+
+	put(b, "here", 4);
+	get(s, "here", 4);
+}
+END_TEST
+
+/* ---- many bytes, many connections -------------------------------------------------- */
+
+static uint8_t
+byte_at(size_t i)
+{
+	return (uint8_t)(i * 31 + i / 4099);
+}
+
+static void
+write_all(int fd)
+{
+	static uint8_t	buf[60000];
+	size_t		i, n, at = 0;
+
+	while (at < BULK) {
+		n = BULK - at < sizeof(buf) ? BULK - at : sizeof(buf);
+		for (i = 0; i < n; i++)
+			buf[i] = byte_at(at + i);
+		if (send(fd, buf, n, MSG_NOSIGNAL) != (ssize_t)n)
+			_exit(1);
+		at += n;
+	}
+	if (shutdown(fd, SHUT_WR) == -1)
+		_exit(1);
+	_exit(0);
+}
+
+static void
+read_all(int fd)
+{
+	static uint8_t	buf[50000];
+	size_t		at = 0;
+	ssize_t		n, i;
+
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0) {
+		for (i = 0; i < n; i++)
+			if (buf[i] != byte_at(at + (size_t)i))
+				ck_abort_msg("byte %zu", at + (size_t)i);
+		at += (size_t)n;
+	}
+	ck_assert_int_eq(n, 0);
+	ck_assert_uint_eq(at, BULK);
+}
+
+static void
+is_over(pid_t pid)
+{
+	int	st;
+
+	ck_assert_int_eq(waitpid(pid, &st, 0), pid);
+	ck_assert_int_eq(st, 0);
+}
+
+/* Each way, so much that neither end's buffers hold it; while others stall. */
+START_TEST(bulk)
+{
+	int	l = host(22), stalled[18], i, b, s;
+	pid_t	w;
+
+	for (i = 0; i < _i * 18; i++) {
+		stalled[i] = box_connect(1, 22);
+		s = host_accept(l);
+		if (fork() == 0)
+			write_all(s);	/* and nobody reads: it is killed */
+		(void)close(s);
+	}
+	b = box_connect(1, 22);
+	s = host_accept(l);
+	if ((w = fork()) == 0)
+		write_all(s);
+	read_all(b);
+	is_over(w);
+	if ((w = fork()) == 0)
+		write_all(b);
+	read_all(s);
+	is_over(w);
+	for (i = 0; i < _i * 18; i++)
+		(void)close(stalled[i]);
+}
+END_TEST
+
+START_TEST(most)
+{
+	int	l = host(22), i, b;
+
+	for (i = 0; i < MOST; i++) {
+		(void)box_connect(1, 22);
+		(void)host_accept(l);
+	}
+	b = box_connect(1, 22);
+	is_reset(b);
+	denied(DENIED_LIMITED, "good.example", 22);
+}
+END_TEST
+
+START_TEST(list_changes)
+{
+	int	l = host(22), l4 = host(8443), b = box_connect(1, 22),
+		stays = box_connect(4, 8443), s = host_accept(l),
+		s4 = host_accept(l4);
+	char	c;
+
+	ask('J');
+	is_reset(b);
+	ck_assert_int_le(recv(s, &c, 1, 0), 0);
+	put(stays, "here", 4);
+	get(s4, "here", 4);
+	is_reset(box_connect(1, 22));
+	denied(DENIED_NAME, "good.example", 22);
+}
+END_TEST
+
+/* With connections in each state. */
+START_TEST(goes)
+{
+	uint8_t	h[256];
+	size_t	n = hello("good.example", h);
+	int	l = host(443), a = box_connect(1, 443), b = box_connect(1, 443),
+		c = box_connect(4, 8443), s;
+
+	put(a, h, n);
+	put(b, h, n / 2);
+	s = host_accept(l);
+	ask('F');
+	is_reset(a);
+	is_reset(b);
+	is_reset(c);
+	(void)close(s);
+	ck_assert_uint_eq(sh->open, 0);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("relay");
+	TCase	*t = tcase_create("relay");
+	SRunner	*sr;
+	int	 failed;
+
+	if (geteuid() != 0) {
+		printf("skip: not root, so there is no network to make\n");
+		return 77;
+	}
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, tls);
+	tcase_add_loop_test(t, no_tls, 0, 3);
+	tcase_add_test(t, tls_cut);
+	tcase_add_loop_test(t, other_ports, 0, 4);
+	tcase_add_test(t, server_first);
+	tcase_add_test(t, silent);
+	tcase_add_test(t, http);
+	tcase_add_loop_test(t, http_other, 0, 2);
+	tcase_add_loop_test(t, http_upgrade, 0, 2);
+	tcase_add_test(t, http_no_upgrade);
+	tcase_add_loop_test(t, refused, 0, 3);
+	tcase_add_loop_test(t, nowhere, 0, 2);
+	tcase_add_test(t, direct);
+	tcase_add_test(t, eyeballs);
+	tcase_add_loop_test(t, bulk, 0, 2);
+	tcase_add_test(t, most);
+	tcase_add_test(t, list_changes);
+	tcase_add_test(t, goes);
+	suite_add_tcase(s, t);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed == 0 ? 0 : 1;
+}
