@@ -195,21 +195,21 @@ put_default(struct nl_batch *b, int family, int del)
 
 /* What connects to it has an address outside of it: the way back differs. */
 static int
-put_relay(struct nl_batch *b, int own)
+put_own(struct nl_batch *b, const char *text, unsigned int bits, int own)
 {
 	struct nlmsghdr	*h;
 	struct rtmsg	*rt;
 	uint8_t		 net[4], from[4];
 
 	errno = EINVAL;
-	if (inet_pton(AF_INET, RELAY_NET4, net) != 1 ||
+	if (inet_pton(AF_INET, text, net) != 1 ||
 	    inet_pton(AF_INET, NONE_ADDR4, from) != 1)
 		return -1;
 	h = msg_start(b, own ? RTM_NEWROUTE : RTM_DELROUTE,
 	    own ? NLM_F_CREATE | NLM_F_REPLACE : 0);
 	rt = mnl_nlmsg_put_extra_header(h, sizeof(*rt));
 	rt->rtm_family = AF_INET;
-	rt->rtm_dst_len = 15;		/* RELAY_NET4B as well */
+	rt->rtm_dst_len = (uint8_t)bits;
 	rt->rtm_table = RT_TABLE_LOCAL;
 	rt->rtm_protocol = RTPROT_STATIC;
 	rt->rtm_scope = RT_SCOPE_HOST;
@@ -277,7 +277,12 @@ link_relay(int fd, int own)
 	struct nl_batch	b;
 
 	nl_start(&b);
-	if (put_relay(&b, own) == -1)
+	/*
+	 * The name server's by itself: the kernel keeps the tables local and
+	 * main as one, and a tap has a longer prefix.
+	 */
+	if (put_own(&b, RELAY_NET4, 15, own) == -1 ||
+	    put_own(&b, EGRESS_DNS4, 32, own) == -1)
 		return -1;
 	return nl_send(fd, &b, NULL) == 0 || (!own && errno == ESRCH) ? 0 :
 	    -1;

@@ -245,8 +245,14 @@ static const struct { const struct spec *spec; size_t n; } specs[RULESET_N] = {
 	[RULESET_ALLOW] = { allow, sizeof(allow) / sizeof(allow[0]) },
 };
 
-/* Of RS_GUARD, while the other table goes and comes. */
+/*
+ * Of RS_GUARD, while the other table goes and comes.  What is for a socket of
+ * proxyd's is dropped as it leaves, and as it comes: it may have left before.
+ */
 static const struct spec guard[] = {
+	{ V4, RS_IN, { FROM_LO, TO(NONE_ADDR4, 32) }, ACCEPT, 0 },
+	{ V4, RS_IN, { TO(RELAY_NET4, 16) }, DROP, 0 },
+	{ V4, RS_IN, { TO(RELAY_NET4B, 16) }, DROP, 0 },
 	{ BOTH, RS_IN, { FROM_LO }, ACCEPT, 0 },
 	{ V4, RS_OUT, { BY_LO, TO(NONE_ADDR4, 32) }, ACCEPT, 0 },
 	{ V4, RS_OUT, { TO(RELAY_NET4, 16) }, DROP, 0 },

@@ -28,6 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "egress_flow.h"
 #include "egress_rig.h"
 
 #define SOON_US	50000			/* a refusal */
@@ -662,6 +663,61 @@ send_own(void *arg)
 	return 1;
 }
 
+/* A table that no other socket may change: what follows the guard fails. */
+static void
+own_table(int fd)
+{
+	struct nftnl_table	*t = nftnl_table_alloc();
+	struct nl_batch		b;
+	struct nlmsghdr		*h;
+
+	nftnl_table_set_u32(t, NFTNL_TABLE_FAMILY, NFPROTO_IPV4);
+	nftnl_table_set_str(t, NFTNL_TABLE_NAME, RS_TABLE);
+	nftnl_table_set_u32(t, NFTNL_TABLE_FLAGS, NFT_TABLE_F_OWNER);
+	nl_start(&b);
+	nl_took(&b, nftnl_batch_begin(nl_next(&b), 0), 0);
+	h = nftnl_nlmsg_build_hdr(nl_next(&b), NFT_MSG_NEWTABLE,
+	    NFPROTO_IPV4, NLM_F_CREATE, 0);
+	nftnl_table_nlmsg_build_payload(h, t);
+	nl_took(&b, h, 1);
+	nl_took(&b, nftnl_batch_end(nl_next(&b), 0), 0);
+	ck_assert_int_eq(nl_send(fd, &b, NULL), 0);
+	nftnl_table_free(t);
+}
+
+/* In the box, beside them: what is its own is as it was. */
+static int
+inner_goes_on(void *arg)
+{
+	static struct flow	f[FLOWS];
+	int			i, n = flows_open(f, *(int *)arg);
+
+	while (n-- > 0)
+		for (i = 0; i < 10; i++)
+			if (flow_step(&f[n]) == -1)
+				return 1;
+	return 0;
+}
+
+/* What guards, by itself. */
+static void
+guard_holds(void)
+{
+	int	own = lab_log(lab.netns[LAB_BOX]);
+
+	egress_off();
+	own_table(own);
+	ck_assert_int_eq(ruleset_renew(lab.nft, RULESET_NONE), -1);
+	ck_assert_int_eq(errno, EPERM);
+	(void)poll(NULL, 0, 100);
+	arrived[0] = arrived[1] = 0;
+	(void)poll(NULL, 0, 100);
+	ck_assert_msg(arrived[0] == 0 && arrived[1] == 0,
+	    "%u and %u arrived behind the guard", arrived[0], arrived[1]);
+	ck_assert_int_eq(lab_in(&lab, LAB_BOX, inner_goes_on, &lab.v6), 0);
+	close(own);
+}
+
 /* Nor does a box come to what it has bound in the place of others. */
 START_TEST(nothing_of_others)
 {
@@ -679,10 +735,11 @@ START_TEST(nothing_of_others)
 		(void)poll(NULL, 0, 10);	/* the control */
 	ck_assert_uint_gt(arrived[0], 0);
 	ck_assert_uint_gt(arrived[1], 0);
+	guard_holds();
 	ck_assert_int_eq(ruleset_make(lab.nft, RULESET_NONE), 0);
 	(void)poll(NULL, 0, 100);
 	arrived[0] = arrived[1] = 0;
-	for (i = 0; i < 2 * ROUNDS; i++)
+	for (i = 0; i < 10 * ROUNDS; i++)
 		ck_assert_int_eq(ruleset_renew(lab.nft, i % 2 == 0 ?
 		    RULESET_ALLOW : RULESET_NONE), 0);
 	(void)poll(NULL, 0, 100);
