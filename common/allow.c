@@ -78,25 +78,29 @@ label_ok(const char *label, size_t n)
 int
 allow_name(const char *text, size_t n, char ret[ALLOW_NAME])
 {
-	char	 name[ALLOW_NAME], *label, *dot;
-	size_t	 i;
+	char	name[ALLOW_NAME] = "";
+	size_t	i, end;
 
 	if (n > 0 && text[n - 1] == '.')
 		n--;
 	if (n >= sizeof(name))
 		return -1;
-	for (i = 0; i < n; i++)
-		name[i] = text[i] >= 'A' && text[i] <= 'Z' ?
-		    (char)(text[i] - 'A' + 'a') : text[i];
-	for (label = name; (dot = memchr(label, '.',
-	    (size_t)(name + n - label))) != NULL; label = dot + 1)
-		if (!label_ok(label, (size_t)(dot - label)))
+	for (i = 0; i < n; i++) {
+		name[i] = text[i];
+		if (text[i] >= 'A' && text[i] <= 'Z')
+			name[i] = (char)(text[i] - 'A' + 'a');
+	}
+	for (i = 0;; i = end + 1) {
+		for (end = i; end < n && name[end] != '.'; end++)
+			;
+		if (!label_ok(name + i, end - i))
 			return -1;
-	i = (size_t)(name + n - label);
-	if (!label_ok(label, i) || is_number(label, i))
+		if (end == n)
+			break;
+	}
+	if (is_number(name + i, n - i))
 		return -1;
-	memcpy(ret, name, n);
-	ret[n] = '\0';
+	memcpy(ret, name, n + 1);
 	return 0;
 }
 
@@ -183,7 +187,7 @@ append(struct allow *a, const char *key, const uint16_t *port, size_t nports)
 	uint16_t	 n = (uint16_t)nports;
 
 	all = len + sizeof(n) + nports * sizeof(*port);
-	if (a->room - a->len < all) {
+	if (a->text == NULL || a->room - a->len < all) {
 		a->room = (a->len + all) * 2;
 		a->text = xreallocarray(a->text, a->room, 1);
 	}
@@ -344,10 +348,10 @@ allow_done(struct allow *a)
 		append(&to, a->text + a->at[i], port,
 		    is_standard(port, n) ? 0 : n);
 	}
+	fit(&to);
 	free(a->text);
 	free(a->at);
 	*a = to;
-	fit(a);
 }
 
 /* ---- questions ----------------------------------------------------------- */

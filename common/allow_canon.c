@@ -20,6 +20,8 @@ static const char	ports[] = "expected ports from 1 to 65535 behind the "
     "colon, with commas between them and nothing else";
 static const char	too_long[] = "expected a name of at most 253 bytes, "
     "in the form that the DNS has of it";
+static const char	long_label[] = "expected labels of at most 63 bytes, "
+    "in the form that the DNS has of them";
 static const char	star[] = "expected * only as *. at the beginning, as "
     "in *.example.com";
 
@@ -105,8 +107,7 @@ why_no_name(const char *s, size_t n)
 			return "expected a label between two dots, and at "
 			    "most one dot at the end";
 		if (label > 63)
-			return "expected labels of at most 63 bytes, in the "
-			    "form that the DNS has of them";
+			return long_label;
 		if (s[i - 1] == '-' || s[i - label] == '-')
 			return "expected labels without a hyphen at their "
 			    "begin or end";
@@ -132,8 +133,11 @@ name_canon(const char *s, size_t n, char ret[ALLOW_NAME],
 		rc = idn2_lookup_u8((const uint8_t *)text, (uint8_t **)&ascii,
 		    IDN2_NONTRANSITIONAL | IDN2_NFC_INPUT);
 	if (rc != IDN2_OK)
-		*ret_why = "expected a name that has a form in the DNS (RFC "
-		    "5891, UTS 46)";
+		*ret_why = rc == IDN2_TOO_BIG_DOMAIN ? too_long :
+		    rc == IDN2_TOO_BIG_LABEL ||
+		    rc == IDN2_PUNYCODE_BIG_OUTPUT ? long_label :
+		    "expected a name that has a form in the DNS (RFC 5891, "
+		    "UTS 46)";
 	else if (ascii != NULL) {
 		if ((rc = allow_name(ascii, strlen(ascii), ret)) == -1)
 			*ret_why = why_no_name(ascii, strlen(ascii));

@@ -23,6 +23,12 @@ extern size_t	__sanitizer_get_current_allocated_bytes(void);
 #define LABEL_63	"a23456789012345678901234567890123456789012345678901" \
 			"234567890123"
 
+#define UE_10	"\303\274\303\274\303\274\303\274\303\274\303\274\303" \
+			"\274\303\274\303\274\303\274"
+#define UE_30	UE_10 UE_10 UE_10
+#define UE_L8	"\303\274.\303\274.\303\274.\303\274.\303\274.\303\274." \
+			"\303\274.\303\274."
+
 /* ---- canonical forms ----------------------------------------------------- */
 
 START_TEST(canon_good)
@@ -146,6 +152,10 @@ START_TEST(canon_bad)
 		{ "a.b-", "without a hyphen" },
 		{ LABEL_63 "4.x", "labels of at most 63 bytes" },
 		{ LABEL_63 "." LABEL_63 "." LABEL_63 "." LABEL_63,
+		    "a name of at most 253 bytes" },
+		/* these are short in UTF-8 */
+		{ UE_30 UE_30 ".x", "labels of at most 63 bytes" },
+		{ UE_L8 UE_L8 UE_L8 UE_L8 "x",
 		    "a name of at most 253 bytes" },
 		{ "exam!ple.com", "letters, digits and hyphens" },
 		{ "example,com", "letters, digits and hyphens" },
