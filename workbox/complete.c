@@ -165,6 +165,18 @@ put_networks(const struct at *at)
 {
 	put(at, "none", "reaches nobody");
 	put(at, "egress", "the open internet, nothing private");
+	put(at, "allowlist", "hosts by name, nobody else");
+}
+
+static void
+put_presets(const struct at *at)
+{
+	auto_free char	*all = hosts_presets(WB_PRESETDIR, " ");
+	char		*one, *rest;
+
+	for (one = strtok_r(all, " ", &rest); one != NULL;
+	    one = strtok_r(NULL, " ", &rest))
+		put(at, one, "hosts");
 }
 
 static void
@@ -200,6 +212,7 @@ static const struct kind {
 	{ "ROOTFS", put_rootfs },
 	{ "STATE", put_states },
 	{ "KIND", put_networks },
+	{ "PRESET", put_presets },
 	{ "SIGNAL", put_signals },
 	{ "FILE", put_files },
 	{ "PATH", put_files },

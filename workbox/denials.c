@@ -2,6 +2,7 @@
  * denials: what a sandbox's network has denied.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "workbox.h"
 #include "xmalloc.h"
@@ -11,6 +12,8 @@ static int	denials_main(const struct args *);
 static const struct opt denials_opts[] = {
 	{ "limit", "NUMBER", "most denials, at most 256; all that are kept if "
 	    "left out", 0, 0 },
+	{ "suggest", NULL, "print what the list of allowlist would have had to "
+	    "have, one a line", 0, 0 },
 	{ NULL, NULL, NULL, 0, 0 }
 };
 
@@ -36,25 +39,46 @@ number(const json_t *item, const char *key, char ret[24])
 		    (long long)json_integer_value(v));
 }
 
-/* The several destinations of one line have no address. */
+/* Whether any has a name, as those of allowlist do. */
+static int
+has_names(const json_t *items)
+{
+	size_t	i;
+
+	for (i = 0; i < json_array_size(items); i++)
+		if (*json_str(json_array_get(items, i), "name") != '\0')
+			return 1;
+	return 0;
+}
+
+/* The several destinations of one line have neither name nor address. */
 static void
 denials_table(const json_t *items)
 {
+	int		 names = has_names(items);
 	struct table	 t;
 	const json_t	*d;
-	const char	*address;
+	const char	*address, *name;
 	char		 when[20], num[24];
 	size_t		 i;
 
-	table_init(&t, 6, "LAST", "RULE", "ADDRESS", "PORT", "PROTOCOL",
-	    "COUNT");
+	if (names)
+		table_init(&t, 7, "LAST", "RULE", "NAME", "ADDRESS", "PORT",
+		    "PROTOCOL", "COUNT");
+	else
+		table_init(&t, 6, "LAST", "RULE", "ADDRESS", "PORT",
+		    "PROTOCOL", "COUNT");
 	for (i = 0; i < json_array_size(items); i++) {
 		d = json_array_get(items, i);
 		text_local(text_time(json_str(d, "lastAt")), when);
 		table_add(&t, when);
 		table_add(&t, json_str(d, "rule"));
+		name = json_str(d, "name");
+		if (names)
+			table_add(&t, name);
 		address = json_str(d, "address");
-		table_add(&t, *address != '\0' ? address : "(others)");
+		table_add(&t, *address != '\0' || *name != '\0' ? address :
+		    "(others)");
 		number(d, "port", num);
 		table_add(&t, num);
 		table_add(&t, json_str(d, "protocol"));
@@ -64,9 +88,44 @@ denials_table(const json_t *items)
 	table_print(&t, stdout);
 }
 
+/* ---- suggestions --------------------------------------------------------- */
+
+static int
+by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/*
+ * The entries that denials name: in order, each once.  What is not of an
+ * entry's characters is passed over: a box asked for it, and the lines may
+ * become a file, or words of a command.
+ */
+static void
+suggest(const json_t *items)
+{
+	const char	*s, **v;
+	size_t		 i, n = 0;
+
+	v = xcalloc(json_array_size(items), sizeof *v);
+	for (i = 0; i < json_array_size(items); i++) {
+		s = json_str(json_array_get(items, i), "entry");
+		if (*s != '\0' && strchr("-:,", *s) == NULL &&
+		    s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789"
+		    "*._:,-")] == '\0')
+			v[n++] = s;
+	}
+	qsort(v, n, sizeof *v, by_text);
+	for (i = 0; i < n; i++)
+		if (i == 0 || strcmp(v[i], v[i - 1]) != 0)
+			printf("%s\n", v[i]);
+	free(v);
+}
+
 static int
 denials_main(const struct args *a)
 {
+	int		 lines = args_get(a, "suggest") != NULL;
 	const char	*limit = args_get(a, "limit");
 	char		*path;
 	json_t		*list;
@@ -76,6 +135,9 @@ denials_main(const struct args *a)
 	if (limit != NULL && text_u64(limit, 1, 256, &v) == -1)
 		return fail("--limit: expected a number from 1 to 256, not "
 		    "\"%s\"", limit);
+	if (lines && args_json(a))
+		return fail("--suggest prints lines: expected it without "
+		    "--format json");
 	if ((rc = client_init(a)) != 0)
 		return rc;
 	path = client_path("/v1/sandboxes", a->operand[0], "denials", NULL);
@@ -85,6 +147,8 @@ denials_main(const struct args *a)
 		return rc;
 	if (args_json(a) || !json_is_array(json_object_get(list, "items")))
 		rc = json_print(list);
+	else if (lines)
+		suggest(json_object_get(list, "items"));
 	else
 		denials_table(json_object_get(list, "items"));
 	json_decref(list);

@@ -18,8 +18,10 @@ static const struct opt create_opts[] = {
 	{ "name", "NAME", "made up when left out", 0, 0 },
 	{ "rootfs", "ROOTFS", "root file system; the client file's or the "
 	    "server's default one when left out", 0, 0 },
-	{ "network", "KIND", "egress: the open internet, nothing private, "
-	    "or none; the server's default one when left out", 0, 0 },
+	{ "network", "KIND", "egress: the open internet, nothing private; "
+	    "allowlist: hosts by name; or none; the server's default one "
+	    "when left out", 0, 0 },
+	HOSTS_OPTS,
 	{ "memory", "BYTES", "limit of memory, at least 16M; K, M, G and T "
 	    "may follow", 0, 0 },
 	{ "cpus", "NUMBER", "limit of processor time, in cores, at least "
@@ -175,6 +177,7 @@ create_main(const struct args *a)
 	int	 rc;
 
 	if ((rc = client_init(a)) != 0 || (rc = set_words(a, body)) != 0 ||
+	    (rc = hosts_list(a, args_get(a, "network"), body)) != 0 ||
 	    (rc = spec_limits(a, body)) != 0 ||
 	    (rc = spec_pairs(a, "label", "labels", body)) != 0 ||
 	    (rc = spec_pairs(a, "env", "env", body)) != 0) {

@@ -20,6 +20,10 @@
 #define PACKAGE_VERSION	"unknown"
 #endif
 
+#ifndef WB_PRESETDIR
+#define WB_PRESETDIR	"/usr/share/workbox/presets"
+#endif
+
 #define WB_CONFDIR	"/etc/workbox"
 #define WB_TOKEN_FILE	WB_CONFDIR "/token"
 #define WB_CONF_FILE	WB_CONFDIR "/workbox.conf"
@@ -130,6 +134,37 @@ int		 cmd_match(const char *name, int argc, char **argv);
 const struct cmd *cmd_find(int argc, char **argv, int *ret_words);
 /* What to do with words that are no command; the exit code. */
 int		 cmd_unknown(int argc, char **argv);
+
+/* ---- lists of hosts (hosts.c) ------------------------------------------ */
+
+/* Of commands that take a whole list. */
+#define HOSTS_OPTS							\
+	{ "allow", "HOST[:PORT]", "host that may be reached, with the "	\
+	    "network allowlist, at 443 and 80 without PORT; *.SUFFIX: "	\
+	    "all below it", 0, 1 },					\
+	{ "allow-file", "FILE", "file with such hosts, one a line; - for " \
+	    "standard input", 0, 0 },					\
+	{ "preset", "PRESET", "such hosts as come with this program: npm, " \
+	    "pypi, debian ...", 0, 1 }
+
+/* The first of HOSTS_OPTS that is given, or NULL. */
+const char *hosts_given(const struct args *);
+/*
+ * Where the kind (or NULL) is allowlist, or one of HOSTS_OPTS is given: the
+ * network, with their list as `allow'.  0, or fail()'s code: they cannot be
+ * read, or the kind is another.
+ */
+int	 hosts_list(const struct args *, const char *kind, json_t *body);
+/*
+ * Entries from one option, a text (its name for messages), a file ("-": stdin)
+ * or a preset in a directory, to the end of a list.  0, or fail()'s code.
+ */
+int	 hosts_option(const struct args *, const char *opt, json_t *list);
+int	 hosts_text(json_t *list, const char *name, const char *, size_t len);
+int	 hosts_file(json_t *list, const char *path);
+int	 hosts_preset(json_t *list, const char *dir, const char *name);
+/* The names of those that there are, in order; "": none.  The caller frees. */
+char	*hosts_presets(const char *dir, const char *glue);
 
 /* ---- misspelt names (nearest.c) ---------------------------------------- */
 

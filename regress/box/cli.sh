@@ -58,9 +58,13 @@ like "version" "$("$WB_BIN" version)" '^server .* at http'
 
 # ---- sandboxes
 no "a network that is none" 125 wb create --name x --network x
-like "is told which there are" "$out" 'has no network "x": write "network": "none" or "egress"\. \(network-unsupported\)$'
-no "a network that is to come" 125 wb create --name x --network allowlist
-like "is told the same" "$out" 'has no network "allowlist": write "network": "none" or "egress"\. \(network-unsupported\)$'
+like "is told which there are" "$out" 'has no network "x": write "none", "egress" or "allowlist"\. \(network-unsupported\)$'
+printf 'a.example\n%384s\n' | tr ' ' a >"$work/hosts"
+no "a list of hosts with a line that is too long" 125 wb create --name x --allow-file "$work/hosts"
+is "is told where" "$out" "workbox sandbox create: $work/hosts:2: expected HOST[:PORT[,PORT...]] or *.SUFFIX, of at most 383 bytes, not 384"
+no "a preset that is not there" 125 wb create --name x --preset nmp
+like "is told those that are" "$out" '^workbox sandbox create: --preset: there is no "nmp"; there are crates, debian, github, go, npm, pypi$'
+is "and they are completed" "$("$WB_BIN" complete -- sandbox network cli allowlist --preset n | cut -f1)" npm
 out=$(wb create --name cli --network none --memory 256M --cpus 0.5 --pids 200 --label a=b --label c=d=e --env 'GREETING=good day')
 is "create prints the sandbox" "$(printf '%s' "$out" | json state)" READY
 id=$(printf '%s' "$out" | json id)

@@ -23,7 +23,7 @@ chmod 755 "$work/pkg-config"
 ok "configure --disable-server" sh -c "cd '$b' && '$top/configure' -q --disable-server --enable-werror --prefix='$b/inst' PKG_CONFIG='$work/pkg-config'"
 ok "make" sh -c "cd '$b' && make -s -j2 && make -s install"
 is "what is installed" "$(cd "$b/inst" && find . ! -type d | sort | tr '\n' ' ')" \
-    "./bin/workbox ./share/bash-completion/completions/workbox ./share/fish/vendor_completions.d/workbox.fish ./share/man/man1/workbox.1 ./share/zsh/site-functions/_workbox "
+    "./bin/workbox ./share/bash-completion/completions/workbox ./share/fish/vendor_completions.d/workbox.fish ./share/man/man1/workbox.1 ./share/workbox/presets/crates ./share/workbox/presets/debian ./share/workbox/presets/github ./share/workbox/presets/go ./share/workbox/presets/npm ./share/workbox/presets/pypi ./share/zsh/site-functions/_workbox "
 is "what it links" "$(readelf -d "$b/inst/bin/workbox" | sed -n 's/.*(NEEDED).*\[\(lib[a-z]*\)[.-].*/\1/p' | sort | tr '\n' ' ')" \
     'libc libcurl libjansson '
 # Where POSIX alone is declared, what is beyond it is an error.

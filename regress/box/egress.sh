@@ -107,7 +107,7 @@ refused2 203.0.113.10
 is "  which inspect tells" "$(wb inspect in | field network)" none
 await calm && pass "  and it is healthy" || fail "  not healthy" "$(wb inspect in)"
 like "both are records, and who wanted it" "$("$WB_BIN" events export | grep -o '"sandbox.network".*' | tr '\n' ' ')" '"actor":"token".*"outcome":"ok".*"from":"none","to":"egress".*"from":"egress","to":"none"'
-no "a kind that there is not" 125 wb network in allowlist
+no "a kind that there is not" 125 wb network in bridge
 no "a box that there is not" 125 wb network nobody none
 ok "what was made with none has egress" wb network in egress
 sees && pass "  and reaches who it should" || fail "  it reaches nobody"

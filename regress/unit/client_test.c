@@ -254,6 +254,109 @@ START_TEST(denials)
 }
 END_TEST
 
+#define NAMED(rule, name, port, entry) "{\"lastAt\":" \
+	"\"2026-01-01T00:00:02.000Z\",\"rule\":\"" rule "\",\"name\":" name \
+	",\"address\":null,\"protocol\":\"tcp\",\"port\":" port "," \
+	"\"entry\":" entry ",\"count\":1}"
+#define NAMES	"{\"items\":[" \
+	NAMED("name", "\"z.example\"", "443", "\"z.example:443\"") "," \
+	NAMED("name", "\"a.example\"", "22", "\"a.example:22\"") "," \
+	NAMED("sni", "\"a.example\"", "22", "\"a.example:22\"") "," \
+	NAMED("name", "\"-x.example\"", "443", "\"-x.example\"") "," \
+	NAMED("name", "\"q\"", "443", "\"q;rm\"") "," \
+	NAMED("name", "\"q\"", "443", "\"q\\nr\"") "," \
+	NAMED("sealed", "null", "null", "null") "]}"
+
+/* Those of allowlist have a name, and say what would have let them through. */
+START_TEST(denials_by_name)
+{
+	with_input("", A(JSON("200", NAMES)), "sandbox", "denials", "b", NULL);
+	expect(0, NULL, "", "GET /v1/sandboxes/b/denials ");
+	ck_assert_ptr_nonnull(strstr(out, "  RULE    NAME        ADDRESS   "
+	    "PORT  PROTOCOL  COUNT\n"));
+	ck_assert_ptr_nonnull(strstr(out, "  sni     a.example   -         "
+	    "22    tcp       1\n"));
+	ck_assert_ptr_nonnull(strstr(out, "  sealed  -           (others)  "
+	    "-     tcp       1\n"));
+	with_input("", A(JSON("200", NAMES)), "sandbox", "denials", "b",
+	    "--suggest", NULL);
+	expect(0, "a.example:22\nz.example:443\n", "", NULL);
+	with_input("", A(JSON("200", DENIALS)), "sandbox", "denials", "b",
+	    "--suggest", NULL);
+	expect(0, "", "", NULL);
+	with_input("", A(NULL), "sandbox", "denials", "b", "--suggest",
+	    "--format", "json", NULL);
+	expect(125, "", "--suggest prints lines: expected it without "
+	    "--format json", NULL);
+}
+END_TEST
+
+/* What is sent of a list of hosts: as it was written, in its order. */
+START_TEST(allowlist)
+{
+	with_input("", A(JSON("201", "{}")), "sandbox", "create", "--allow",
+	    " B\303\274cher.example:443 ", "--network", "allowlist", "--allow",
+	    "a.example", NULL);
+	expect(0, "{}\n", "", "{\"network\":\"allowlist\",\"allow\":["
+	    "\"B\303\274cher.example:443\",\"a.example\"]}");
+	with_input("# mine\n\n a.example:22 # ssh\r\n*.b.example",
+	    A(JSON("201", "{}")), "sandbox", "create", "--allow-file", "-",
+	    "--name", "x", NULL);
+	expect(0, "{}\n", "", "{\"name\":\"x\",\"network\":\"allowlist\","
+	    "\"allow\":[\"a.example:22\",\"*.b.example\"]}");
+	with_input("", A(JSON("201", "{}")), "sandbox", "create", "--network",
+	    "allowlist", NULL);
+	expect(0, "{}\n", "no entry is given: the sandbox will reach nobody",
+	    "{\"network\":\"allowlist\",\"allow\":[]}");
+	with_input("", A(JSON("200", "{}")), "sandbox", "network", "b",
+	    "allowlist", "--allow", "a.example", NULL);
+	expect(0, "", "", "PUT /v1/sandboxes/b/network ");
+	expect(0, "", "", "{\"network\":\"allowlist\",\"allow\":["
+	    "\"a.example\"]}");
+	with_input("", A(JSON("200", "{}")), "sandbox", "network", "b",
+	    "--remove", "a.example", "--add", "b.example", "--add", "c.example",
+	    NULL);
+	expect(0, "", "", "{\"network\":\"allowlist\",\"add\":["
+	    "\"b.example\",\"c.example\"],\"remove\":[\"a.example\"]}");
+	with_input("", A(JSON("200", "{}")), "sandbox", "network", "b", "none",
+	    NULL);
+	expect(0, "", "", "{\"network\":\"none\"}");
+}
+END_TEST
+
+/* Contradictions, and what cannot be read, are told before anything is sent. */
+START_TEST(allowlist_bad)
+{
+	with_input("", A(NULL), "sandbox", "create", "--network", "egress",
+	    "--allow", "a.example", NULL);
+	expect(125, "", "--allow goes with the network allowlist, not with "
+	    "\"egress\"", NULL);
+	with_input("", A(NULL), "sandbox", "network", "b", "none", "--preset",
+	    "npm", NULL);
+	expect(125, "", "--preset goes with the network allowlist, not with "
+	    "\"none\"", NULL);
+	with_input("", A(NULL), "sandbox", "network", "b", "allowlist",
+	    "--add", "a.example", NULL);
+	expect(125, "", "expected SANDBOX without \"allowlist\"", NULL);
+	with_input("", A(NULL), "sandbox", "network", "b", "--add",
+	    "a.example", "--allow", "b.example", NULL);
+	expect(125, "", "--allow is of a whole list", NULL);
+	with_input("", A(NULL), "sandbox", "network", "b", NULL);
+	expect(125, "", "expected SANDBOX KIND, or SANDBOX with --add or "
+	    "--remove", NULL);
+	with_input("", A(NULL), "sandbox", "network", "b", "--add", " ", NULL);
+	expect(125, "", "--add: expected HOST[:PORT[,PORT...]]", NULL);
+	with_input("", A(NULL), "sandbox", "create", "--allow-file",
+	    "/nonexistent", NULL);
+	expect(125, "", "read /nonexistent: No such file or directory", NULL);
+	with_input("a.example\n\n\303(\n", A(NULL), "sandbox", "create",
+	    "--allow-file", "-", NULL);
+	expect(125, "", "standard input:3: expected UTF-8", NULL);
+	with_input("", A(NULL), "sandbox", "create", "--preset", "../x", NULL);
+	expect(125, "", "--preset: there ", NULL);
+}
+END_TEST
+
 static TCase *
 command_case(void)
 {
@@ -268,6 +371,9 @@ command_case(void)
 	tcase_add_test(tc, version);
 	tcase_add_test(tc, records);
 	tcase_add_test(tc, denials);
+	tcase_add_test(tc, denials_by_name);
+	tcase_add_test(tc, allowlist);
+	tcase_add_test(tc, allowlist_bad);
 	tcase_add_test(tc, tail);
 	tcase_add_test(tc, numbers);
 	tcase_add_test(tc, times);
