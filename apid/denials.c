@@ -402,6 +402,7 @@ denials_counted(struct box *b, const struct msg_net_status_is *n)
 	b->denied[DENIED_HOST] = total(n->host);
 	b->denied[DENIED_LIMITED] = total(n->limited);
 	b->denied[DENIED_PROTOCOL] = total(n->protocol);
+	b->denied[DENIED_ADDRESS] = total(n->address);
 	b->connections = total(n->connections);
 	b->names = total(n->names);
 	b->sent_bytes = total(n->sent_bytes);
@@ -443,6 +444,7 @@ denials_ask(const struct box *b, struct peer *p, uint32_t rid)
 	    .host = b->denied[DENIED_HOST],
 	    .limited = b->denied[DENIED_LIMITED],
 	    .protocol = b->denied[DENIED_PROTOCOL],
+	    .address = b->denied[DENIED_ADDRESS],
 	    .connections = b->connections, .names = b->names,
 	    .sent_bytes = b->sent_bytes, .sent_packets = b->sent_packets,
 	    .received_bytes = b->received_bytes,

@@ -64,8 +64,8 @@ denied_told(struct peer *p, const struct msg *m)
 	struct msg_wb_denials_are		 b = {
 	    .rows = a->rows, .network = a->network, .counted = a->counted,
 	    .sealed = a->sealed, .host = a->host, .limited = a->limited,
-	    .protocol = a->protocol, .connections = a->connections,
-	    .names = a->names,
+	    .protocol = a->protocol, .address = a->address,
+	    .connections = a->connections, .names = a->names,
 	    .sent_bytes = a->sent_bytes, .sent_packets = a->sent_packets,
 	    .received_bytes = a->received_bytes,
 	    .received_packets = a->received_packets,
