@@ -128,12 +128,6 @@ specify(const struct msg *m, struct row_spec *spec)
 	/* whole pages, as the kernel keeps it */
 	spec->memory_bytes -= spec->memory_bytes %
 	    (uint64_t)sysconf(_SC_PAGESIZE);
-	if (c->network > NETWORK_EGRESS) {
-		to_apid_error(m->rid, CODE_NETWORK_UNSUPPORTED, "network %s "
-		    "is not there yet: ask for \"none\" or \"egress\"",
-		    network_name((unsigned int)c->network));
-		return -1;
-	}
 	if (rootfs_find(c->rootfs, spec->rootfs) == -1) {
 		to_apid_error(m->rid, CODE_ROOTFS_UNKNOWN, "no root file "
 		    "system %s: `workbox rootfs list' tells which there are",

@@ -364,7 +364,7 @@ room(const struct conf *conf)
 	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
 		fatal("getrlimit");
 	if (rl.rlim_max < want)
-		log_warnx("descriptor limit of %ju is less than the %ju that "
+		log_info("descriptor limit of %ju is less than the %ju that "
 		    "max-boxes and egress-connections need",
 		    (uintmax_t)rl.rlim_max, (uintmax_t)want);
 	rl.rlim_cur = rl.rlim_max = want < rl.rlim_max ? want : rl.rlim_max;
