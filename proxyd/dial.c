@@ -8,11 +8,13 @@
  *		next is begun when the one before has failed, or has not
  *		answered for STAGGER_MS (RFC 8305, 5).  The first that is
  *		there is taken, the others are closed.
+ *	TUNNEL	where the host is behind a proxy, that is who was looked for;
+ *		it is asked for the name, and its answer waited for
  *
- * Both together take DEADLINE_MS at most.
+ * All together take DEADLINE_MS at most.
  *
- * Must never: connect to what resolve.c did not give; use an address for
- * longer than this call.
+ * Must never: connect to what resolve.c did not give, or the configuration
+ * for a proxy; use an address for longer than this call.
  */
 #include <errno.h>
 #include <event2/event.h>
@@ -42,7 +44,12 @@ struct dial {
 	struct event_base	*base;	/* borrowed */
 	void			(*cb)(void *, int, const struct resolved *);
 	void			*arg;
-	unsigned int		 port;
+	unsigned int		 port;	/* of who is connected to */
+	char			 name[ALLOW_NAME];	/* that was wanted */
+	unsigned int		 name_port;
+	int			 is_upstream;	/* TUNNEL is to come */
+	int			 tunnel;	/* owned; -1: not yet */
+	struct event		 told;		/* TUNNEL */
 	struct lookup		*lookup;	/* LOOKS */
 	struct resolved		 found;
 	int			 next;		/* of found */
@@ -65,6 +72,10 @@ dial_free(struct dial *d)
 			continue;
 		(void)event_del(&d->at[i].ev);
 		fd_close(&d->at[i].fd);
+	}
+	if (d->tunnel != -1) {
+		(void)event_del(&d->told);
+		fd_close(&d->tunnel);
 	}
 	(void)event_del(&d->stagger);
 	(void)event_del(&d->deadline);
@@ -111,6 +122,52 @@ attempt_end(struct attempt *a)
 	try_next(d);
 }
 
+/* Its answer, of which no byte behind the head is taken. */
+static void
+on_told(evutil_socket_t fd, short what, void *arg)
+{
+	static uint8_t	 buf[UPSTREAM_MAX];
+	struct dial	*d = arg;
+	size_t		 head = 0;
+	ssize_t		 n = recv(fd, buf, sizeof(buf), MSG_PEEK);
+	int		 r;
+
+	(void)what;
+	if (n == -1 && (errno == EAGAIN || errno == EINTR))
+		return;
+	r = n <= 0 ? -1 : upstream_told(buf, (size_t)n, &head);
+	if (r == 0)
+		return;
+	if (r == 1 && recv(fd, buf, head, 0) == (ssize_t)head) {
+		(void)event_del(&d->told);
+		over(d, steal_fd(&d->tunnel), NULL);
+		return;
+	}
+	log_warnx("upstream-proxy does not connect to %s:%u", d->name,
+	    d->name_port);
+	over(d, -1, NULL);
+}
+
+/* Takes the socket; the others are not wanted any more. */
+static void
+tunnel_ask(struct dial *d, int fd)
+{
+	char	buf[UPSTREAM_MAX];
+	size_t	n = upstream_ask(d->name, d->name_port, buf);
+
+	d->tunnel = fd;
+	d->next = d->found.n;
+	(void)event_del(&d->stagger);
+	/* level: what is there of a head is looked at again with each part */
+	(void)event_assign(&d->told, d->base, fd, EV_READ | EV_PERSIST,
+	    on_told, d);
+	if (event_add(&d->told, NULL) == -1)
+		fatalx("event_add");
+	/* a new connection has room for so little */
+	if (send(fd, buf, n, MSG_NOSIGNAL) != (ssize_t)n)
+		over(d, -1, NULL);
+}
+
 static void
 on_attempt(evutil_socket_t fd, short what, void *arg)
 {
@@ -124,7 +181,10 @@ on_attempt(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	(void)event_del(&a->ev);
-	over(a->dial, steal_fd(&a->fd), NULL);
+	if (a->dial->is_upstream)
+		tunnel_ask(a->dial, steal_fd(&a->fd));
+	else
+		over(a->dial, steal_fd(&a->fd), NULL);
 }
 
 static socklen_t
@@ -235,21 +295,34 @@ on_resolved(void *arg, const struct resolved *r)
 }
 
 struct dial *
-dial(struct event_base *base, const char *name, unsigned int port,
+dial_name(struct event_base *base, const char *name, unsigned int port,
     void (*cb)(void *, int, const struct resolved *), void *arg)
 {
-	struct dial	*d = xcalloc(1, sizeof(*d));
-	int		 i;
+	struct dial		*d = xcalloc(1, sizeof(*d));
+	const struct resolved	*at;
+	const char		*up;
+	int			 i;
 
 	d->base = base;
 	d->cb = cb;
 	d->arg = arg;
-	d->port = port;
+	d->port = d->name_port = port;
+	d->tunnel = -1;
+	(void)str_copy(d->name, name, sizeof(d->name));	/* was bounded */
 	for (i = 0; i < RESOLVE_MAX; i++)
 		d->at[i].fd = -1;
 	(void)event_assign(&d->stagger, base, -1, 0, on_stagger, d);
 	(void)event_assign(&d->deadline, base, -1, 0, on_deadline, d);
 	timer_add(&d->deadline, DEADLINE_MS);
-	d->lookup = resolve(name, on_resolved, d);
+	up = upstream_host(&d->port, &at);
+	d->is_upstream = up != NULL;
+	if (up == NULL)
+		d->lookup = resolve(name, on_resolved, d);
+	else if (at == NULL)
+		d->lookup = resolve_any(up, on_resolved, d);
+	else {
+		d->found = *at;
+		timer_add(&d->stagger, 0);
+	}
 	return d;
 }

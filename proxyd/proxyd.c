@@ -405,6 +405,7 @@ main(void)
 	/* before the fence: it looks at its environment and its uids */
 	if ((base = event_base_new()) == NULL)
 		fatalx("event_base_new");
+	upstream_init(conf);
 	resolve_open(conf);
 	fence(conf);
 

@@ -181,6 +181,9 @@ void		 resolve_init(struct event_base *);
  */
 struct lookup	*resolve(const char *name,
 		    void (*cb)(void *, const struct resolved *), void *arg);
+/* The same of the upstream proxy's: whatever its addresses are. */
+struct lookup	*resolve_any(const char *name,
+		    void (*cb)(void *, const struct resolved *), void *arg);
 void		 resolve_cancel(struct lookup *);
 /* 1: nothing of ours may be connected to it; 0: it may. */
 int		 resolve_sealed(const uint8_t *addr, int v6);
@@ -246,6 +249,26 @@ enum moved	 half_copy(struct half *, size_t n, size_t *ret_n);
 /* Gives the pipe back, whatever is in it. */
 void		 half_end(struct half *, unsigned int *lent);
 
+/* ---- upstream.c: the proxy of a site --------------------------------- */
+
+#define UPSTREAM_MAX	8192		/* bytes of a head, either way */
+
+void		 upstream_init(const struct conf *);
+/*
+ * Its name, or NULL: there is none; *ret_at (static) is NULL where it has to
+ * be looked up.
+ */
+const char	*upstream_host(unsigned int *ret_port,
+		    const struct resolved **ret_at);
+/* What it is asked for; the length. */
+size_t		 upstream_ask(const char *name, unsigned int port,
+		    char ret[UPSTREAM_MAX]);
+/*
+ * The first n bytes that it answers.  1: it does, and what stands behind
+ * *ret_head bytes is the other's; 0: more are needed; -1: it does not.
+ */
+int		 upstream_told(const uint8_t *, size_t n, size_t *ret_head);
+
 /* ---- dial.c: connecting to a name ---------------------------------- */
 
 struct dial;
@@ -255,7 +278,7 @@ struct dial;
  * later: fd is the caller's, or -1 and why, where that is a refusal, says by
  * what (its n is 0), and is NULL else.  Never NULL.
  */
-struct dial	*dial(struct event_base *, const char *name,
+struct dial	*dial_name(struct event_base *, const char *name,
 		    unsigned int port, void (*cb)(void *, int fd,
 		    const struct resolved *why), void *arg);
 void		 dial_cancel(struct dial *);

@@ -519,7 +519,7 @@ conn_new(struct relay *r, int fd, struct named *n, unsigned int port)
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	conn_late(c);
 	watch(&c->ev_box, fd, c);
-	c->dial = dial(rl.base, n->name, port, on_dialled, c);
+	c->dial = dial_name(rl.base, n->name, port, on_dialled, c);
 }
 
 /* ---- accepting ----------------------------------------------------- */

@@ -39,6 +39,7 @@
 struct lookup {
 	void	(*cb)(void *, const struct resolved *);	/* NULL: cancelled */
 	void	 *arg;
+	int	  any;		/* nothing is held against its addresses */
 };
 
 /* A socket of c-ares's. */
@@ -225,14 +226,14 @@ on_socket(void *arg, ares_socket_t fd, int readable, int writable)
 
 /* One address of an answer; the first that is refused is remembered. */
 static void
-take(struct resolved *r, const uint8_t *addr, int v6)
+take(struct resolved *r, const uint8_t *addr, int v6, int any)
 {
 	struct prefix	p;
 	int		is_sealed, host;
 
 	prefix_of(addr, v6, &p);
-	is_sealed = sealed_holds(&p);
-	host = is_host(&p);
+	is_sealed = !any && sealed_holds(&p);
+	host = !any && is_host(&p);
 	if (!is_sealed && !host) {
 		if (r->n < RESOLVE_MAX) {
 			r->v6[r->n] = v6;
@@ -248,16 +249,17 @@ take(struct resolved *r, const uint8_t *addr, int v6)
 }
 
 static void
-take_node(struct resolved *r, const struct ares_addrinfo_node *n, int v6)
+take_node(struct resolved *r, const struct ares_addrinfo_node *n, int v6,
+    int any)
 {
 	if (v6 && n->ai_family == AF_INET6 &&
 	    n->ai_addrlen >= sizeof(struct sockaddr_in6))
 		take(r, ((const struct sockaddr_in6 *)(const void *)
-		    n->ai_addr)->sin6_addr.s6_addr, 1);
+		    n->ai_addr)->sin6_addr.s6_addr, 1, any);
 	else if (!v6 && n->ai_family == AF_INET &&
 	    n->ai_addrlen >= sizeof(struct sockaddr_in))
 		take(r, (const uint8_t *)&((const struct sockaddr_in *)
-		    (const void *)n->ai_addr)->sin_addr, 0);
+		    (const void *)n->ai_addr)->sin_addr, 0, any);
 }
 
 /* The next of a family behind this one. */
@@ -271,18 +273,18 @@ of_family(const struct ares_addrinfo_node *n, int family)
 
 /* By turns of IPv6 and IPv4, as who connects tries them: RFC 8305, 4. */
 static void
-take_all(struct resolved *r, const struct ares_addrinfo *a)
+take_all(struct resolved *r, const struct ares_addrinfo *a, int any)
 {
 	const struct ares_addrinfo_node	*v6 = of_family(a->nodes, AF_INET6),
 					*v4 = of_family(a->nodes, AF_INET);
 
 	while (v6 != NULL || v4 != NULL) {
 		if (v6 != NULL) {
-			take_node(r, v6, 1);
+			take_node(r, v6, 1, any);
 			v6 = of_family(v6->ai_next, AF_INET6);
 		}
 		if (v4 != NULL) {
-			take_node(r, v4, 0);
+			take_node(r, v4, 0, any);
 			v4 = of_family(v4->ai_next, AF_INET);
 		}
 	}
@@ -296,7 +298,7 @@ on_answer(void *arg, int status, int timeouts, struct ares_addrinfo *a)
 
 	(void)timeouts;
 	if (status == ARES_SUCCESS && a != NULL)
-		take_all(&r, a);
+		take_all(&r, a, l->any);
 	else if (status == ARES_ETIMEOUT)
 		r.why = RESOLVED_LATE;
 	if (r.n > 0)
@@ -335,9 +337,9 @@ on_start(evutil_socket_t fd, short what, void *arg)
 	free(s);
 }
 
-struct lookup *
-resolve(const char *name, void (*cb)(void *, const struct resolved *),
-    void *arg)
+static struct lookup *
+lookup(const char *name, int any,
+    void (*cb)(void *, const struct resolved *), void *arg)
 {
 	const struct timeval	 now = { 0, 0 };
 	struct start		*s = xcalloc(1, sizeof(*s));
@@ -345,10 +347,25 @@ resolve(const char *name, void (*cb)(void *, const struct resolved *),
 	s->lookup = xcalloc(1, sizeof(*s->lookup));
 	s->lookup->cb = cb;
 	s->lookup->arg = arg;
+	s->lookup->any = any;
 	(void)str_copy(s->name, name, sizeof(s->name));	/* was bounded */
 	if (event_base_once(rs.base, -1, EV_TIMEOUT, on_start, s, &now) == -1)
 		fatalx("event_base_once");
 	return s->lookup;
+}
+
+struct lookup *
+resolve(const char *name, void (*cb)(void *, const struct resolved *),
+    void *arg)
+{
+	return lookup(name, 0, cb, arg);
+}
+
+struct lookup *
+resolve_any(const char *name, void (*cb)(void *, const struct resolved *),
+    void *arg)
+{
+	return lookup(name, 1, cb, arg);
 }
 
 void

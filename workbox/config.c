@@ -112,6 +112,31 @@ address_ok(const char *s)
 	    inet_pton(AF_INET6, s, &a) == 1;
 }
 
+/* A name or an address, an IPv6 one in brackets; no path, no user. */
+static int
+proxy_ok(const char *s)
+{
+	static const char	 name[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
+	const char		*host = s + 7, *colon = strrchr(s, ':');
+	struct in6_addr		 a;
+	char			 v6[INET6_ADDRSTRLEN];
+	uint64_t		 port;
+	size_t			 n;
+
+	if (strncmp(s, "http://", 7) != 0 || colon < host ||
+	    text_u64(colon + 1, 1, 65535, &port) == -1)
+		return 0;
+	n = (size_t)(colon - host);
+	if (*host != '[')
+		return n > 0 && n <= 253 && strspn(host, name) == n;
+	if (n < 4 || n - 2 >= sizeof v6 || host[n - 1] != ']')
+		return 0;
+	memcpy(v6, host + 1, n - 2);
+	v6[n - 2] = '\0';
+	return inet_pton(AF_INET6, v6, &a) == 1;
+}
+
 /* What a string must be beyond its charset, or NULL when it is. */
 static const char *
 str_expects(const char *name, const char *s)
@@ -134,6 +159,9 @@ str_expects(const char *name, const char *s)
 	if (strcmp(name, "egress-dns") == 0)
 		return strcmp(s, "host") == 0 || address_ok(s) ? NULL :
 		    "host, or the address of a resolver";
+	if (strcmp(name, "upstream-proxy") == 0)
+		return strcmp(s, "none") == 0 || proxy_ok(s) ? NULL :
+		    "none, or http://HOST:PORT";
 	if (strcmp(name, "socket") == 0 && strcmp(s, "none") == 0)
 		return NULL;
 	return *s == '/' ? NULL : "an absolute path";

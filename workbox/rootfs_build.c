@@ -399,6 +399,18 @@ export_ca(const struct args *a, int *ret_given)
 	return 0;
 }
 
+/* For apt; as an option of it, it would stay in what is built. */
+static int
+export_proxy(const struct conf *c)
+{
+	if (strcmp(c->upstream_proxy, "none") == 0)
+		return 0;
+	if (setenv("http_proxy", c->upstream_proxy, 1) == -1 ||
+	    setenv("https_proxy", c->upstream_proxy, 1) == -1)
+		return fail_errno("tell mmdebstrap of the proxy");
+	return 0;
+}
+
 /* What mmdebstrap leaves out or takes from this host. */
 static int
 finish_debian(int fd)
@@ -444,6 +456,8 @@ rootfs_debian(const struct args *a, const struct conf *c,
 	tmpdir = xasprintf("%s/tmp", at);
 	if (setenv("TMPDIR", tmpdir, 1) == -1)
 		return fail_errno("%s", tmpdir);
+	if ((rc = export_proxy(c)) != 0)
+		return rc;
 	argv[n++] = xstrdup("mmdebstrap");
 	argv[n++] = xstrdup("--mode=root");
 	argv[n++] = xstrdup("--variant=minbase");

@@ -55,6 +55,7 @@ static int		ctl[2] = { -1, -1 };
 static pid_t		child;
 static struct event_base	*base;
 static struct box	box;
+static const char	*proxy;		/* of the configuration */
 static struct relay	*relays[PORTS];
 
 /* ---- what the relay calls ------------------------------------------------ */
@@ -126,6 +127,15 @@ resolve(const char *name, void (*cb)(void *, const struct resolved *),
 	if (event_base_once(base, -1, EV_TIMEOUT, on_lookup, l, &tv) == -1)
 		errx(1, "event_base_once");
 	return l;
+}
+
+/* Of a proxy: the host as well. */
+struct lookup *
+resolve_any(const char *name, void (*cb)(void *, const struct resolved *),
+    void *arg)
+{
+	ck_assert_str_eq(name, "proxy.example");
+	return resolve(name, cb, arg);
 }
 
 void
@@ -204,10 +214,14 @@ child_run(void)
 	static const char	*names[] = { "good.example", "sealed.example",
 				    "none.example", "eyes.example",
 				    "other.example" };
+	static struct conf	 conf;
 	struct event		*ev;
 	size_t			 i;
 	int			 fd;
 
+	(void)str_copy(conf.upstream_proxy, proxy,
+	    sizeof(conf.upstream_proxy));
+	upstream_init(&conf);
 	base = event_base_new();
 	relay_init(base, MOST);
 	box.names = names_new();
@@ -252,7 +266,7 @@ net(void)
 }
 
 static void
-setup(void)
+world(void)
 {
 	char	b;
 
@@ -266,6 +280,27 @@ setup(void)
 	if ((child = fork()) == 0)
 		child_run();
 	ck_assert_int_eq(read(ctl[0], &b, 1), 1);
+}
+
+static void
+setup(void)
+{
+	proxy = "none";
+	world();
+}
+
+static void
+setup_named(void)
+{
+	proxy = "http://proxy.example:3128";
+	world();
+}
+
+static void
+setup_numbered(void)
+{
+	proxy = "http://" HOST ":3128";
+	world();
 }
 
 static void
@@ -814,11 +849,56 @@ START_TEST(goes)
 }
 END_TEST
 
+/* ---- behind a proxy ---------------------------------------------------------- */
+
+#define CONNECT		"CONNECT good.example:22 HTTP/1.1\r\n" \
+			"Host: good.example:22\r\n\r\n"
+
+/* The answer in parts, and bytes of the other right behind it. */
+START_TEST(tunnel)
+{
+	static const char	answer[] = "HTTP/1.0 200 here\r\nVia: x\r\n";
+	int			l = host(3128), b = box_connect(1, 22), s;
+
+	put(b, "early", 5);
+	s = host_accept(l);
+	get(s, CONNECT, sizeof(CONNECT) - 1);
+	put(s, answer, sizeof(answer) - 1);
+	(void)usleep(20000);
+	put(s, "\r\nbanner", 8);
+	get(b, "banner", 6);
+	get(s, "early", 5);
+	ck_assert_int_eq(close(b), 0);
+	is_eof(s);
+}
+END_TEST
+
+/* It refuses, is none, says too much, or goes. */
+START_TEST(no_tunnel)
+{
+	static char	 long_head[UPSTREAM_MAX + 1];
+	const char	*answers[] = { "HTTP/1.1 403 no\r\n\r\n",
+			    "SSH-2.0-x\r\n\r\n", long_head, "" };
+	int		 l = host(3128), b = box_connect(1, 22),
+			 s = host_accept(l);
+
+	memset(long_head, 'x', UPSTREAM_MAX);
+	get(s, CONNECT, sizeof(CONNECT) - 1);
+	put(s, answers[_i], strlen(answers[_i]));
+	if (_i == 3)
+		(void)close(s);
+	is_reset(b);
+	ck_assert_uint_eq(sh->n, 0);
+}
+END_TEST
+
 int
 main(void)
 {
 	Suite	*s = suite_create("relay");
 	TCase	*t = tcase_create("relay");
+	TCase	*named = tcase_create("named"), *numbered =
+		    tcase_create("numbered");
 	SRunner	*sr;
 	int	 failed;
 
@@ -847,6 +927,13 @@ main(void)
 	tcase_add_test(t, list_changes);
 	tcase_add_test(t, goes);
 	suite_add_tcase(s, t);
+	tcase_add_checked_fixture(named, setup_named, teardown);
+	tcase_add_test(named, tunnel);
+	tcase_add_loop_test(named, no_tunnel, 0, 4);
+	suite_add_tcase(s, named);
+	tcase_add_checked_fixture(numbered, setup_numbered, teardown);
+	tcase_add_test(numbered, tunnel);
+	suite_add_tcase(s, numbered);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);
