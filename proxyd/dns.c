@@ -173,7 +173,7 @@ dns_parse(const uint8_t *p, size_t n, struct dns_query *ret,
 		return 0;
 	none.id = q.id = (uint16_t)get16(head);
 	none.rd = q.rd = (flags & F_RD) != 0;
-	none.opcode = (flags & F_OPCODE) >> OPCODE_SHIFT;
+	none.opcode = (int)((flags & F_OPCODE) >> OPCODE_SHIFT);
 	if (none.opcode != 0)
 		rcode = DNS_NOTIMP;
 	else if (n > DNS_QUERY_MAX)

@@ -23,11 +23,13 @@ struct range {
 	unsigned int	 next, end;		/* end: behind the last */
 };
 
+TAILQ_HEAD(named_queue, named);
+
 struct names {
 	struct named	**by_name;		/* owned, and what is in it */
 	struct named	**by_number;		/* owned */
 	size_t		  n, room;
-	TAILQ_HEAD(, named) used;		/* least recently first */
+	struct named_queue used;		/* least recently first */
 	struct range	 *range;		/* owned: in the order of use */
 	size_t		  nranges;
 	unsigned int	  highest;		/* number ever seen */
@@ -155,14 +157,14 @@ make_room(struct names *s)
 static void
 put_at(struct named **array, size_t n, size_t i, struct named *d)
 {
-	memmove(array + i + 1, array + i, (n - i) * sizeof(*array));
+	memmove(array + i + 1, array + i, (n - i) * sizeof(struct named *));
 	array[i] = d;
 }
 
 static void
 take_at(struct named **array, size_t n, size_t i)
 {
-	memmove(array + i, array + i + 1, (n - i - 1) * sizeof(*array));
+	memmove(array + i, array + i + 1, (n - i - 1) * sizeof(struct named *));
 }
 
 static void

@@ -33,7 +33,7 @@
 #define CONNS		8
 #define ASKS		64		/* questions that wait */
 #define IDLE_S		10		/* from one answer to the next */
-#define PAUSE_MS	100		/* without accepting */
+#define PAUSE_US	100000		/* without accepting */
 #define RATE		100		/* questions a second */
 #define BURST		500
 #define TELL_MS		1000		/* of too many, once in ... */
@@ -69,13 +69,16 @@ struct ask {
 	uint8_t		 question[DNS_QUERY_MAX];
 };
 
+TAILQ_HEAD(conns, conn);
+TAILQ_HEAD(asks, ask);
+
 struct ns {
 	struct event_base *base;	/* borrowed */
 	struct box	*box;		/* borrowed: box.c; whose this is */
 	struct event	*on_udp, *on_tcp, *on_pause; /* owned */
 	int		 udp, tcp;	/* owned */
-	TAILQ_HEAD(, conn) conns;
-	TAILQ_HEAD(, ask) asks;
+	struct conns	 conns;
+	struct asks	 asks;
 	unsigned int	 nconns, nasks;
 	uint64_t	 tokens;	/* thousandths of a question */
 	uint64_t	 filled_ms, told_ms;
@@ -101,7 +104,7 @@ limited(struct ns *ns, int proto, uint64_t now)
 static int
 may_ask(struct ns *ns, int proto)
 {
-	uint64_t	now = mono_ms(), most = BURST * 1000;
+	uint64_t	now = mono_ms(), most = (uint64_t)BURST * 1000;
 
 	if (now - ns->filled_ms >= most / RATE)
 		ns->tokens = most;
@@ -434,7 +437,7 @@ conn_new(struct ns *ns, int fd)
 static void
 accept_pause(struct ns *ns)
 {
-	struct timeval	tv = { 0, PAUSE_MS * 1000 };
+	struct timeval	tv = { 0, PAUSE_US };
 
 	log_warn("accept");
 	(void)event_del(ns->on_tcp);
@@ -488,7 +491,7 @@ ns_new(struct event_base *base, struct box *box, int udp, int tcp)
 	ns->tcp = tcp;
 	TAILQ_INIT(&ns->conns);
 	TAILQ_INIT(&ns->asks);
-	ns->tokens = BURST * 1000;
+	ns->tokens = (uint64_t)BURST * 1000;
 	ns->filled_ms = mono_ms();
 	ns->on_udp = event_new(base, udp, EV_READ | EV_PERSIST, on_udp, ns);
 	ns->on_tcp = event_new(base, tcp, EV_READ | EV_PERSIST, on_tcp, ns);
