@@ -290,7 +290,7 @@ by_udp(void)
 }
 
 static int
-dial(void)
+connect_tcp(void)
 {
 	int	fd = sock(SOCK_STREAM);
 
@@ -356,7 +356,7 @@ static void
 asked(const char *name, int type, enum dns_rcode rcode, unsigned int number)
 {
 	static unsigned int	id = 1000;
-	int			fd = dial();
+	int			fd = connect_tcp();
 
 	make(++id, name, type);
 	by_udp();
@@ -457,7 +457,7 @@ START_TEST(one_after_another)
 {
 	uint8_t	all[400];
 	size_t	n = 0, i;
-	int	fd = dial();
+	int	fd = connect_tcp();
 
 	for (i = 0; i < 5; i++) {
 		make(20 + (unsigned int)i, i % 2 ? "evil.example" :
@@ -489,12 +489,12 @@ START_TEST(odd_lengths)
 	static const uint8_t	length[][2] = { { 0, 0 }, { 0, 1 }, { 0, 11 },
 				    { 2, 1 }, { 255, 255 } };
 	uint8_t			buf[16] = { 0 };
-	int			fd = dial();
+	int			fd = connect_tcp();
 
 	memcpy(buf, length[_i], 2);
 	ck_assert_int_eq(send(fd, buf, sizeof(buf), 0), sizeof(buf));
 	is_closed(fd);
-	fd = dial();			/* an answer is no question */
+	fd = connect_tcp();			/* an answer is no question */
 	make(9, "deb.debian.org", ns_t_a);
 	query[2] |= 0x80;
 	say(fd);
@@ -507,18 +507,18 @@ START_TEST(too_many)
 	int	fd[CONNS], one, i;
 
 	for (i = 0; i < CONNS; i++)
-		fd[i] = dial();
+		fd[i] = connect_tcp();
 	make(1, "deb.debian.org", ns_t_a);
 	for (i = 0; i < CONNS; i++) {
 		say(fd[i]);
 		take_answer(fd[i]);
 	}
-	is_closed(dial());
-	is_closed(dial());
+	is_closed(connect_tcp());
+	is_closed(connect_tcp());
 	(void)close(fd[3]);
 	turn();
 	turn();
-	one = dial();
+	one = connect_tcp();
 	say(one);
 	take_answer(one);
 	is_answer(1, DNS_NOERROR, 0x102);
@@ -540,8 +540,8 @@ START_TEST(idle)
 	int	fd;
 
 	idle_ms = 100;
-	is_closed(dial());
-	fd = dial();
+	is_closed(connect_tcp());
+	fd = connect_tcp();
 	make(1, "deb.debian.org", ns_t_a);
 	n = framed(buf);
 	for (i = 0; i < n; i++) {
@@ -595,7 +595,7 @@ END_TEST
 
 START_TEST(later_on)
 {
-	int		fd = dial();
+	int		fd = connect_tcp();
 	unsigned int	i;
 
 	answers = LATER;
@@ -625,7 +625,7 @@ END_TEST
 START_TEST(too_many_wait)
 {
 	unsigned int	i;
-	int		fd = dial();
+	int		fd = connect_tcp();
 
 	answers = LATER;
 	for (i = 0; i < ASKS + 3; i++) {
@@ -677,11 +677,11 @@ START_TEST(nobody_waits)
 
 	answers = LATER;
 	idle_ms = 20;
-	fd = dial();
+	fd = connect_tcp();
 	make(1, "deb.debian.org", ns_t_a);
 	say(fd);
 	is_closed(fd);
-	fd = dial();
+	fd = connect_tcp();
 	say(fd);
 	ck_assert_int_eq(shutdown(fd, SHUT_RDWR), 0);
 	is_closed(fd);
@@ -696,7 +696,7 @@ END_TEST
 /* The service ends, with connections and questions. */
 START_TEST(service_ends)
 {
-	int	waits = dial(), sleeps = dial();
+	int	waits = connect_tcp(), sleeps = connect_tcp();
 
 	answers = LATER;
 	make(1, "deb.debian.org", ns_t_a);
@@ -735,7 +735,7 @@ flood(unsigned int n)
 
 START_TEST(rate)
 {
-	int	fd = dial();
+	int	fd = connect_tcp();
 
 	ck_assert_uint_eq(flood(BURST), BURST);
 	ck_assert_uint_eq(ndenied, 0);
@@ -757,7 +757,7 @@ START_TEST(rate)
 	ck_assert_uint_eq(ndenied, 3);
 	clock_ms += 1000;
 	(void)flood(RATE);
-	fd = dial();
+	fd = connect_tcp();
 	say(fd);
 	is_closed(fd);
 	ck_assert_uint_eq(ndenied, 4);
