@@ -676,7 +676,7 @@ START_TEST(nobody_waits)
 	int	fd;
 
 	answers = LATER;
-	idle_ms = 20;
+	idle_ms = 200;
 	fd = connect_tcp();
 	make(1, "deb.debian.org", ns_t_a);
 	say(fd);
