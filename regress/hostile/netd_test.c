@@ -27,6 +27,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "netd_allow.h"
 #include "netd_probe.h"
 #include "netd_uplink.h"
 #include "netd_world.h"
@@ -836,6 +837,7 @@ main(void)
 	Suite	*s = suite_create("netd");
 	TCase	*with = tcase_create("with"), *without = tcase_create("absent");
 	TCase	*uplinks = tcase_create("uplinks");
+	TCase	*allow = tcase_create("allow");
 	SRunner	*r;
 	int	 failed;
 
@@ -875,9 +877,11 @@ main(void)
 	tcase_add_test(with, burst);
 	tcase_add_test(with, descriptor_limit);
 	uplink_tests(uplinks);
+	allow_tests(allow);
 	if (world_netfilter()) {
 		suite_add_tcase(s, with);
 		suite_add_tcase(s, uplinks);
+		suite_add_tcase(s, allow);
 		suite_add_tcase(s, uplink_host_tests());
 	} else
 		printf("skipped: this kernel has no netfilter\n");

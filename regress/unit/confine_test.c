@@ -492,7 +492,12 @@ static const struct try {
 	EACH_DAEMON(SYS_unshare, 0, 0, 0, KILLED),
 	EACH_DAEMON(SYS_connect, ~0UL, 0, 0, KILLED),
 	EACH_DAEMON(SYS_socket, AF_UNIX, SOCK_STREAM, 0, KILLED),
-	EACH_DAEMON(SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED),
+	EACH_DAEMON(SYS_socket, AF_INET6, SOCK_STREAM, 0, KILLED),
+	{ "privd_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED },
+	{ "apid_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED },
+	{ "stored_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED },
+	{ "netd_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED },
+	{ "room_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED },
 	EACH_DAEMON(SYS_clone, SIGCHLD, 0, 0, KILLED),
 	EACH_DAEMON(SYS_ioctl, ~0UL, TIOCSTI, 0, KILLED),
 	EACH_DAEMON(SYS_mprotect, 1, 0, PROT_READ, EINVAL),
@@ -512,6 +517,18 @@ static const struct try {
 	{ "netd_maker_calls", SYS_setns, ~0UL, CLONE_NEWNET, 0, EBADF },
 	{ "netd_maker_calls", SYS_setns, ~0UL, CLONE_NEWUSER, 0, KILLED },
 	{ "netd_maker_calls", SYS_setresuid, ~0UL, 0x10000, ~0UL, KILLED },
+	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, DONE },
+	{ "netd_maker_calls", SYS_socket, AF_PACKET, SOCK_RAW, 0, KILLED },
+	{ "netd_maker_calls", SYS_bind, ~0UL, 0, 0, EBADF },
+	{ "netd_maker_calls", SYS_listen, ~0UL, 0, 0, EBADF },
+	{ "netd_maker_calls", SYS_accept4, ~0UL, 0, 0, KILLED },
+	{ "netd_maker_calls", SYS_setsockopt, ~0UL, SOL_IP, IP_TRANSPARENT,
+	    EBADF },
+	{ "netd_maker_calls", SYS_setsockopt, ~0UL, SOL_SOCKET, SO_REUSEADDR,
+	    EBADF },
+	{ "netd_maker_calls", SYS_setsockopt, ~0UL, SOL_SOCKET, SO_REUSEPORT,
+	    KILLED },
+	{ "netd_maker_calls", SYS_setsockopt, ~0UL, SOL_IP, 64, KILLED },
 	{ "uplinkd_calls", SYS_setns, ~0UL, CLONE_NEWUSER, 0, EBADF },
 	{ "uplinkd_calls", SYS_setns, ~0UL, CLONE_NEWNET, 0, EBADF },
 	{ "uplinkd_calls", SYS_setns, ~0UL, CLONE_NEWNS, 0, KILLED },
@@ -705,6 +722,53 @@ START_TEST(landlock)
 }
 END_TEST
 
+/* errno of bind(2) to that port, or 0. */
+static int
+binds(uint16_t port)
+{
+	struct sockaddr_in	a = { .sin_family = AF_INET,
+	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	    .sin_port = htons(port) };
+	int			fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == -1)
+		return errno;
+	(void)close(fd);
+	return 0;
+}
+
+/* But for ports that are named, and these to bind alone. */
+START_TEST(landlock_but_ports)
+{
+	const uint16_t		ports[] = { 40001, 40003 };
+	const struct confine	c = { .landlock = confine_landlock,
+	    .landlock_bind = ports, .nlandlock_bind = 2 };
+	pid_t			pid;
+	int			st;
+
+	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 4)
+		return;		/* the kernel has none of it */
+	if ((pid = fork()) == 0) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1)
+			_exit(0);	/* others may hold these ports */
+		if (binds(40002) == EACCES)
+			_exit(1);	/* the control */
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
+		    confine_landlock(&c) == -1)
+			_exit(2);
+		if (binds(40001) == EACCES || binds(40003) == EACCES)
+			_exit(3);
+		if (binds(40002) != EACCES || binds(0) != EACCES)
+			_exit(4);
+		_exit(by_connect() == -1 && errno == EACCES ? 0 : 5);
+	}
+	ck_assert_int_eq(waitpid(pid, &st, 0), pid);
+	ck_assert(WIFEXITED(st));
+	ck_assert_int_eq(WEXITSTATUS(st), 0);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -722,6 +786,7 @@ main(void)
 	tcase_add_loop_test(t, by_the_kernel, 0, (int)COUNT(tries));
 	suite_add_tcase(s, t);
 	tcase_add_loop_test(l, landlock, 0, 2 * (int)COUNT(reaches));
+	tcase_add_test(l, landlock_but_ports);
 	suite_add_tcase(s, l);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
