@@ -136,6 +136,30 @@ ask_change(const char *id, uint64_t network)
 	return rid;
 }
 
+/* ---- in uplinkd's ----------------------------------------------------------- */
+
+static void
+uplink_begins(void)
+{
+	struct msg_uplink_started	s = { .kept = 0 };
+	struct msg			m;
+
+	ck_assert_uint_eq(daemon_next(&w.uplinkd, &m), MSG_UPLINK_START);
+	s.k = m.body.uplink_start.k;
+	close(m.fd);
+	ck_assert_int_eq(chan_send(&w.uplinkd, MSG_UPLINK_STARTED, m.rid, &s,
+	    -1), 0);
+}
+
+static void
+uplink_ends(void)
+{
+	struct msg	m;
+
+	ck_assert_uint_eq(daemon_next(&w.uplinkd, &m), MSG_UPLINK_END);
+	ck_assert_int_eq(chan_ok(&w.uplinkd, m.rid), 0);
+}
+
 /* ---- opening -------------------------------------------------------------- */
 
 /* Nothing passes before proxyd has said that it serves it. */
@@ -409,12 +433,17 @@ say_denied(const char *id, const char *name, size_t alen)
 START_TEST(denied_of_others)
 {
 	struct msg	m;
-	unsigned int	k = world_net(&w, ID2, NULL);
+	uint32_t	change;
 
-	world_open(&w, k, NULL);
+	world_open(&w, world_net(&w, ID2, NULL), NULL);
 	names_open(&w, ID1, &box);
 	say_denied(ID2, "a.example", 4);	/* `none' */
 	say_denied(ID3, "a.example", 4);	/* nobody's */
+	ck_assert(quiet(&w.apid, 100));
+	change = ask_change(ID2, NETWORK_EGRESS);
+	uplink_begins();
+	ck_assert_uint_eq(answer(&w.apid, change), MSG_NET_CHANGED);
+	say_denied(ID2, "a.example", 4);	/* which tells its own */
 	ck_assert(quiet(&w.apid, 100));
 	say_denied(ID1, "b.example", 4);
 	ck_assert_uint_eq(daemon_next(&w.apid, &m), MSG_NET_DENIED);
@@ -636,28 +665,6 @@ START_TEST(adopted_and_cut)
 END_TEST
 
 /* ---- changes -------------------------------------------------------------------- */
-
-static void
-uplink_begins(void)
-{
-	struct msg_uplink_started	s = { .kept = 0 };
-	struct msg			m;
-
-	ck_assert_uint_eq(daemon_next(&w.uplinkd, &m), MSG_UPLINK_START);
-	s.k = m.body.uplink_start.k;
-	close(m.fd);
-	ck_assert_int_eq(chan_send(&w.uplinkd, MSG_UPLINK_STARTED, m.rid, &s,
-	    -1), 0);
-}
-
-static void
-uplink_ends(void)
-{
-	struct msg	m;
-
-	ck_assert_uint_eq(daemon_next(&w.uplinkd, &m), MSG_UPLINK_END);
-	ck_assert_int_eq(chan_ok(&w.uplinkd, m.rid), 0);
-}
 
 static uint64_t	now_is;
 
