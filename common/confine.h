@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct sock_filter;			/* linux/filter.h */
+#include "confine_load.h"
 
 struct confine_limit { int resource; uint64_t value; };
 
@@ -66,8 +66,6 @@ int		 confine_root_dir(const struct confine *);
  */
 int		 confine_landlock(const struct confine *);
 
-/* Loads a filter into the calling process, which has no_new_privs; errno. */
-int		 confine_load(const struct sock_filter *, size_t);
 /* Says what failed, with errno, for confine_error(); -1. */
 int		 confine_fail(const char *, ...)
 		    __attribute__((format(printf, 1, 2)));

@@ -5,8 +5,9 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdint.h>
 
-#include "confine.h"
+#include "confine_load.h"
 
 int
 confine_load(const struct sock_filter *filter, size_t n)

@@ -8,7 +8,7 @@
 
 #include "box.h"
 #include "box_calls.h"
-#include "confine.h"
+#include "confine_load.h"
 
 int
 filter_load(void)

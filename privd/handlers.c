@@ -139,11 +139,12 @@ specify(const struct msg *m, struct row_spec *spec)
 
 /*
  * Hostile: limits are held against the ceilings of the configuration and a 0
- * is a default, so no box is without bounds; the network is one of those that
- * netd seals until the nonce comes; the rootfs is a plain name that leads to a directory of the rootfs directory; an id
- * that is on disk or in the table is refused, so nothing is overwritten; the
- * number of boxes is bounded here, memory and disk by the maker; the uid range,
- * token and nonce are made here and not asked for.
+ * is a default, so no box is without bounds; whatever its kind, netd seals the
+ * network until the nonce comes; the rootfs is a plain name that leads to a
+ * directory of the rootfs directory; an id that is on disk or in the table is
+ * refused, so nothing is overwritten; the number of boxes is bounded here,
+ * memory and disk by the maker; the uid range, token and nonce are made here
+ * and not asked for.
  */
 static void
 on_create(struct msg *m)

@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "confine.h"
+#include "confine_load.h"
 #include "privd.h"
 #include "privd_calls.h"
 

@@ -67,6 +67,16 @@ fresh() {
 	start_serve "$WB_BIN" --config "$work/workbox.conf"
 }
 
+# ---- proxyd
+n=$("$traitor" 0 proxyd - list)
+i=0
+while [ $i -lt "$n" ]; do
+	checks "proxyd, word $i" "$traitor" "$(daemon proxyd)" proxyd "$id" $i
+	i=$((i + 1))
+	[ $((i % 3)) != 0 ] || fresh
+done
+after "proxyd speaks out of turn"
+
 # ---- netd
 home=$(readlink /proc/self/ns/net)
 gift() {	# text file
@@ -105,7 +115,7 @@ pass "no box is in the host's network"
 step=1
 [ "${WB_LANE-fast}" = long ] || step=3
 made=0
-for role in apid stored netd uplinkd; do
+for role in apid stored netd uplinkd proxyd; do
 	n=$("$traitor" 0 break $role list)
 	i=0
 	while [ $i -lt "$n" ]; do

@@ -222,19 +222,18 @@ END_TEST
 
 static const struct refused {
 	const char	*rootfs;
-	uint64_t	 network, memory, cpu, pids;
+	uint64_t	 memory, cpu, pids;
 	unsigned int	 code;
 } refusals[] = {
-	{ "default", NETWORK_ALLOWLIST, 0, 0, 0, CODE_NETWORK_UNSUPPORTED },
-	{ "default", 0, UINT64_C(1) << 40, 0, 0, CODE_LIMIT_ABOVE_CEILING },
-	{ "default", 0, WB_U63, 0, 0, CODE_LIMIT_ABOVE_CEILING },
-	{ "default", 0, 0, 1000000, 0, CODE_LIMIT_ABOVE_CEILING },
-	{ "default", 0, 0, 0, 1000000, CODE_LIMIT_ABOVE_CEILING },
-	{ "default", 0, 1, 0, 0, CODE_BAD_REQUEST },
-	{ "default", 0, 0, 1, 0, CODE_BAD_REQUEST },
-	{ "default", 0, 0, 0, 1, CODE_BAD_REQUEST },
-	{ "nowhere", 0, 0, 0, 0, CODE_ROOTFS_UNKNOWN },
-	{ "evil", 0, 0, 0, 0, CODE_ROOTFS_UNKNOWN },
+	{ "default", UINT64_C(1) << 40, 0, 0, CODE_LIMIT_ABOVE_CEILING },
+	{ "default", WB_U63, 0, 0, CODE_LIMIT_ABOVE_CEILING },
+	{ "default", 0, 1000000, 0, CODE_LIMIT_ABOVE_CEILING },
+	{ "default", 0, 0, 1000000, CODE_LIMIT_ABOVE_CEILING },
+	{ "default", 1, 0, 0, CODE_BAD_REQUEST },
+	{ "default", 0, 1, 0, CODE_BAD_REQUEST },
+	{ "default", 0, 0, 1, CODE_BAD_REQUEST },
+	{ "nowhere", 0, 0, 0, CODE_ROOTFS_UNKNOWN },
+	{ "evil", 0, 0, 0, CODE_ROOTFS_UNKNOWN },
 };
 #define NREFUSALS ((int)(sizeof(refusals) / sizeof(refusals[0])))
 
@@ -279,7 +278,6 @@ START_TEST(refused)
 		(void)str_copy(c.name, "box", sizeof(c.name));
 		(void)str_copy(c.rootfs, refusals[i].rootfs,
 		    sizeof(c.rootfs));
-		c.network = refusals[i].network;
 		c.memory_bytes = refusals[i].memory;
 		c.cpu_milli = refusals[i].cpu;
 		c.pids = refusals[i].pids;

@@ -38,13 +38,11 @@ frozen(const char *id)
  */
 START_TEST(not_adopted)
 {
-	const uint64_t	network = _i == 0 ? NETWORK_NONE : NETWORK_EGRESS;
-
 	struct pollfd	p = { .fd = -1 };
 	int		fd, i;
 
 	rig_start(&r);
-	r.network = network;
+	r.network = (uint64_t)_i;	/* each kind */
 	fd = rig_box(&r, ID1, 1);
 	(void)kill(r.d[R_STORED].pid, SIGKILL);
 	for (i = 0; i < R_N; i++)
@@ -224,6 +222,6 @@ quarantine_case(void)
 	tcase_add_loop_test(t, quarantined_while_opening, 0, 4);
 	tcase_add_test(t, quarantine);
 	tcase_add_test(t, killed_while_opening);
-	tcase_add_loop_test(t, not_adopted, 0, 2);
+	tcase_add_loop_test(t, not_adopted, 0, NETWORK_ALLOWLIST + 1);
 	return t;
 }

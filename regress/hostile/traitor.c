@@ -6,6 +6,9 @@
  *	traitor PID record ID		of stored
  *	traitor PID network ID		of netd
  *	traitor PID flood		asks without end, reads nothing
+ *	traitor PID proxyd ID N		as proxyd: 0: what it may ask of stored; the
+ *					others: one word that is not its; the
+ *					number of them is told for N = list
  *	traitor PID break ROLE N	as ROLE: one break of the contract; the
  *					number of them is told for N = list
  *	traitor PID netns FILE		as the netd PID: gives this as the network
@@ -154,22 +157,20 @@ gone(struct chan *c)
 
 static const struct {
 	const char	*what, *name, *rootfs;
-	uint64_t	 network, memory, cpu, pids;
+	uint64_t	 memory, cpu, pids;
 	unsigned int	 code;
 } creates[] = {
-	{ "a network that there is not", "t", "default", NETWORK_ALLOWLIST, 0,
-	    0, 0, CODE_NETWORK_UNSUPPORTED },
-	{ "memory above the ceiling", "t", "default", 0, UINT64_C(1) << 50, 0,
+	{ "memory above the ceiling", "t", "default", UINT64_C(1) << 50, 0,
 	    0, CODE_LIMIT_ABOVE_CEILING },
-	{ "the greatest memory there is", "t", "default", 0, WB_U63, 0, 0,
+	{ "the greatest memory there is", "t", "default", WB_U63, 0, 0,
 	    CODE_LIMIT_ABOVE_CEILING },
-	{ "processors above the ceiling", "t", "default", 0, 0, 1024000, 0,
+	{ "processors above the ceiling", "t", "default", 0, 1024000, 0,
 	    CODE_LIMIT_ABOVE_CEILING },
-	{ "processes above the ceiling", "t", "default", 0, 0, 0, 4194304,
+	{ "processes above the ceiling", "t", "default", 0, 0, 4194304,
 	    CODE_LIMIT_ABOVE_CEILING },
-	{ "memory of a byte", "t", "default", 0, 1, 0, 0, CODE_BAD_REQUEST },
-	{ "no such rootfs", "t", "nowhere", 0, 0, 0, 0, CODE_ROOTFS_UNKNOWN },
-	{ "a rootfs that leads out", "t", "evil", 0, 0, 0, 0,
+	{ "memory of a byte", "t", "default", 1, 0, 0, CODE_BAD_REQUEST },
+	{ "no such rootfs", "t", "nowhere", 0, 0, 0, CODE_ROOTFS_UNKNOWN },
+	{ "a rootfs that leads out", "t", "evil", 0, 0, 0,
 	    CODE_ROOTFS_UNKNOWN },
 };
 
@@ -239,7 +240,6 @@ as_apid_privd(void)
 		ulid_new(q.id);
 		(void)str_copy(q.name, creates[i].name, sizeof(q.name));
 		(void)str_copy(q.rootfs, creates[i].rootfs, sizeof(q.rootfs));
-		q.network = creates[i].network;
 		q.memory_bytes = creates[i].memory;
 		q.cpu_milli = creates[i].cpu;
 		q.pids = creates[i].pids;
@@ -343,12 +343,122 @@ as_apid_network(void)
 	refused(&c, "of a box that is none", MSG_NET_STATUS, &q,
 	    CODE_NOT_FOUND);
 	ID(n, victim);
-	refused(&c, "a network for the victim that there is not",
-	    MSG_NET_CHANGE, &n, CODE_NETWORK_UNSUPPORTED);
+	refused(&c, "a way out by name for the victim, which has no list",
+	    MSG_NET_CHANGE, &n, 0);
 	ulid_new(n.id);
 	n.network = NETWORK_EGRESS;
 	refused(&c, "a way out of a box that is none", MSG_NET_CHANGE, &n,
 	    CODE_NOT_FOUND);
+}
+
+/* ---- proxyd ------------------------------------------------------------------- */
+
+/* What apid and privd may say, on its channels; body: of the victim. */
+static const struct word {
+	const char	*what;
+	int		 number;	/* PRIVSEP's */
+	unsigned int	 to, self, type;
+} words[] = {
+	{ "a list for the victim", 6, A_STORED, A_APID, MSG_ALLOW_PUT },
+	{ "the victim's row", 6, A_STORED, A_APID, MSG_SANDBOX_GET },
+	{ "another kind of network", 6, A_STORED, A_APID,
+	    MSG_SANDBOX_NETWORK },
+	{ "a record", 6, A_STORED, A_APID, MSG_EVENT_APPEND },
+	{ "an answer of stored's own", 6, A_STORED, A_STORED,
+	    MSG_NAMES_TAKEN },
+	{ "the victim's end", 3, A_PRIVD, A_APID, MSG_BOX_KILL },
+	{ "a network that is open", 3, A_PRIVD, A_NETD, MSG_NET_OPENED },
+	{ "the victim's network, cut", 5, A_NETD, A_PRIVD, MSG_NET_CUT },
+	{ "a denial to apid", 5, A_NETD, A_NETD, MSG_NET_DENIED },
+	{ "another kind, of netd", 5, A_NETD, A_APID, MSG_NET_CHANGE },
+};
+#define NWORDS	(sizeof(words) / sizeof(words[0]))
+
+static void
+word_body(union proto_body *b, unsigned int type)
+{
+	switch (type) {
+	case MSG_ALLOW_PUT:
+		ID(b->allow_put, victim);
+		break;
+	case MSG_SANDBOX_GET:
+		ID(b->sandbox_get, victim);
+		break;
+	case MSG_SANDBOX_NETWORK:
+		ID(b->sandbox_network, victim);
+		break;
+	case MSG_EVENT_APPEND:
+		b->event_append.type = EVENT_EGRESS_DENIED;
+		break;
+	case MSG_NAMES_TAKEN:
+		b->names_taken.first = 1;
+		break;
+	case MSG_BOX_KILL:
+		ID(b->box_kill, victim);
+		break;
+	case MSG_NET_OPENED:
+		b->net_opened.k = 1;
+		break;
+	case MSG_NET_CUT:
+		b->net_cut.k = 1;
+		break;
+	case MSG_NET_DENIED:
+		ID(b->net_denied, victim);
+		b->net_denied.count = 1;
+		break;
+	case MSG_NET_CHANGE:
+		ID(b->net_change, victim);
+		break;
+	}
+}
+
+/* stored tells it lists, of any box, and gives numbers; it asks for no more. */
+static void
+as_proxyd_stored(void)
+{
+	struct msg_allow_read	 q = { .page = 0 };
+	struct msg_names_take	 n = { .count = 65535 };
+	struct chan		 c;
+	struct msg		 m;
+
+	take(&c, 6, A_PROXYD, A_STORED);
+	ID(q, victim);
+	ID(n, victim);
+	refused(&c, "the list of a box that has none", MSG_ALLOW_READ, &q,
+	    CODE_NOT_FOUND);
+	granted(&c, "all addresses that names of the victim may have",
+	    MSG_NAMES_TAKE, &n, MSG_NAMES_TAKEN, &m);
+	granted(&c, "once more", MSG_NAMES_TAKE, &n, MSG_NAMES_TAKEN, &m);
+	check(m.body.names_taken.count == 0, "there are none");
+	ulid_new(n.id);
+	refused(&c, "addresses for a box that is none", MSG_NAMES_TAKE, &n,
+	    CODE_NOT_FOUND);
+}
+
+static void
+as_proxyd(const char *text)
+{
+	static union proto_body	 body;
+	const struct word	*w;
+	struct chan		 c;
+	unsigned int		 n = (unsigned int)strtoul(text, NULL, 10);
+
+	if (n == 0) {
+		as_proxyd_stored();
+		return;
+	}
+	if (n > NWORDS)
+		die("no such word");
+	w = &words[n - 1];
+	word_body(&body, w->type);
+	take(&c, w->number, w->self, w->to);
+	if (w->self == w->to)		/* a word of its own, come back */
+		c.peer = proto_find(w->type)->to & -proto_find(w->type)->to;
+	check(chan_send(&c, w->type, 4242, &body, -1) == 0, "%s: said",
+	    w->what);
+	c.self = A_PROXYD;
+	c.peer = w->to;
+	check(gone(&c), "%s: the other end ends it", w->what);
 }
 
 /* ---- without end ---------------------------------------------------------------- */
@@ -422,13 +532,16 @@ static const struct way {
 static const struct {
 	const char	*role;
 	unsigned int	 actor;
-	struct { int number; unsigned int actor; } ch[3];
+	struct { int number; unsigned int actor; } ch[4];
 } roles[] = {
 	{ "apid", A_APID, { { 3, A_PRIVD }, { 5, A_STORED }, { 6, A_NETD } } },
-	{ "stored", A_STORED, { { 3, A_PRIVD }, { 5, A_APID }, { 0, 0 } } },
-	{ "netd", A_NETD, { { 3, A_PRIVD }, { 5, A_APID },
-	    { 6, A_UPLINKD } } },
-	{ "uplinkd", A_UPLINKD, { { 3, A_PRIVD }, { 5, A_NETD }, { 0, 0 } } },
+	{ "stored", A_STORED, { { 3, A_PRIVD }, { 5, A_APID },
+	    { 6, A_PROXYD } } },
+	{ "netd", A_NETD, { { 3, A_PRIVD }, { 5, A_APID }, { 6, A_UPLINKD },
+	    { 7, A_PROXYD } } },
+	{ "uplinkd", A_UPLINKD, { { 3, A_PRIVD }, { 5, A_NETD } } },
+	{ "proxyd", A_PROXYD, { { 3, A_PRIVD }, { 5, A_NETD },
+	    { 6, A_STORED } } },
 };
 #define NROLES	(sizeof(roles) / sizeof(roles[0]))
 
@@ -511,7 +624,7 @@ as_any_break(const char *role, const char *text)
 		;
 	ch = n / NWAYS;
 	y = &ways[n % NWAYS];
-	if (i == NROLES || ch > 2 || roles[i].ch[ch].number == 0)
+	if (i == NROLES || ch > 3 || roles[i].ch[ch].number == 0)
 		die("no such break");
 	take(&c, roles[i].ch[ch].number, roles[i].actor,
 	    roles[i].ch[ch].actor);
@@ -535,7 +648,8 @@ list_breaks(const char *role)
 
 	for (i = 0; i < NROLES; i++)
 		if (strcmp(roles[i].role, role) == 0)
-			n = roles[i].ch[2].number == 0 ? 2 : 3;
+			while (n < 4 && roles[i].ch[n].number != 0)
+				n++;
 	printf("%zu\n", n * NWAYS);
 	exit(0);
 }
@@ -584,6 +698,11 @@ main(int argc, char *argv[])
 		fputs("usage: traitor PID WHAT [ARGUMENT...]\n", stderr);
 		return 2;
 	}
+	if (argc == 5 && strcmp(argv[4], "list") == 0 &&
+	    strcmp(argv[2], "proxyd") == 0) {
+		printf("%zu\n", NWORDS + 1);
+		return 0;
+	}
 	if (argc == 5 && strcmp(argv[4], "list") == 0)
 		list_breaks(argv[3]);
 	pid = (pid_t)strtol(argv[1], NULL, 10);
@@ -602,6 +721,8 @@ main(int argc, char *argv[])
 		as_apid_network();
 	else if (strcmp(argv[2], "flood") == 0)
 		as_apid_flood((pid_t)strtol(victim, NULL, 10));
+	else if (strcmp(argv[2], "proxyd") == 0 && argc == 5)
+		as_proxyd(argv[4]);
 	else if (strcmp(argv[2], "break") == 0 && argc == 5)
 		as_any_break(argv[3], argv[4]);
 	else if (strcmp(argv[2], "netns") == 0)
