@@ -368,6 +368,10 @@ on_denied(const struct msg *m)
 	if (d->address.len != 0 && d->address.len != 4 &&
 	    d->address.len != 16)
 		fatalx("PROXY_DENIED: address has neither 4 nor 16 bytes");
+	if (d->address.len == 0 && d->name[0] == '\0' &&
+	    (d->port != 0 || d->protocol != 0))
+		fatalx("PROXY_DENIED: a port or protocol without an address "
+		    "or name");
 	if (n == NULL || n->kind != RULESET_ALLOW || n->proxied == NULL) {
 		log_debug("proxyd tells of denials of another's");
 		return;			/* it may have been one just now */

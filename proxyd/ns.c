@@ -85,6 +85,8 @@ struct ns {
 	int		 told;
 };
 
+static const uint8_t	service[4] = { 198, 19, 255, 3 };
+
 static void	conn_go(struct conn *);
 
 /* ---- limits -------------------------------------------------------------- */
@@ -97,7 +99,7 @@ limited(struct ns *ns, int proto, uint64_t now)
 		return;
 	ns->told = 1;
 	ns->told_ms = now;
-	box_denied(ns->box, DENIED_LIMITED, "", NULL, 0, proto, NS_PORT);
+	box_denied(ns->box, DENIED_LIMITED, "", service, 0, proto, NS_PORT);
 }
 
 /* Whether one more may be asked. */

@@ -167,10 +167,12 @@ conn_end(struct conn *c, int by_reset)
 	free(c);
 }
 
+/* name: another that it said, or "": it said none, or what is no name. */
 static void
 conn_refuse(struct conn *c, enum denied_rule rule, const char *name)
 {
-	box_denied(c->relay->box, rule, name, NULL, 0, IPPROTO_TCP, c->port);
+	box_denied(c->relay->box, rule, name[0] != '\0' ? name :
+	    c->named->name, NULL, 0, IPPROTO_TCP, c->port);
 	conn_end(c, 1);
 }
 
@@ -524,39 +526,56 @@ conn_new(struct relay *r, int fd, struct named *n, unsigned int port)
 
 /* ---- accepting ----------------------------------------------------- */
 
-/* The one that was wanted, or NULL: none of ours. */
-static struct named *
-wanted(struct relay *r, int fd, unsigned int *ret_port)
+/* The address that was wanted: 0, or -1: none that can be told. */
+static int
+wanted(int fd, struct sockaddr_in *ret)
 {
-	struct sockaddr_in	sin;
-	socklen_t		len = sizeof(sin);
+	socklen_t	len = sizeof(*ret);
 
-	if (getsockname(fd, (struct sockaddr *)&sin, &len) == -1 ||
-	    len < sizeof(sin) || sin.sin_family != AF_INET)
-		return NULL;
-	*ret_port = ntohs(sin.sin_port);
-	return names_at(r->box->names, ntohl(sin.sin_addr.s_addr));
+	return getsockname(fd, (struct sockaddr *)ret, &len) == -1 ||
+	    len < sizeof(*ret) || ret->sin_family != AF_INET ? -1 : 0;
 }
 
-/* Takes fd.  The list decides, whatever the name service has said before. */
+/* Of no name, or of one that is forgotten. */
+static void
+refuse_address(struct relay *r, const struct sockaddr_in *sin)
+{
+	uint8_t	addr[4];
+
+	memcpy(addr, &sin->sin_addr, sizeof(addr));
+	box_denied(r->box, DENIED_ADDRESS, "", addr, 0, IPPROTO_TCP,
+	    ntohs(sin->sin_port));
+}
+
+/* Whether it may be.  The list decides, whatever was said of the name. */
+static int
+may_be(struct relay *r, const struct named *n, unsigned int port)
+{
+	enum allow_is	is = allow_find(r->box->allow, n->name, port);
+
+	if (is == ALLOW_YES && r->n < rl.most)
+		return 1;
+	box_denied(r->box, is == ALLOW_YES ? DENIED_LIMITED :
+	    is == ALLOW_OTHER ? DENIED_PORT : DENIED_NAME, n->name, NULL, 0,
+	    IPPROTO_TCP, port);
+	return 0;
+}
+
+/* Takes fd. */
 static void
 take(struct relay *r, int fd_arg)
 {
-	auto_close int	 fd = fd_arg;
-	unsigned int	 port = 0;
-	struct named	*n = wanted(r, fd, &port);
-	enum allow_is	 is = n == NULL ? ALLOW_NOT :
-			    allow_find(r->box->allow, n->name, port);
+	auto_close int		 fd = fd_arg;
+	struct sockaddr_in	 sin;
+	struct named		*n = NULL;
 
-	if (is == ALLOW_YES && r->n < rl.most) {
-		conn_new(r, steal_fd(&fd), n, port);
-		return;
-	}
-	if (n != NULL)
-		box_denied(r->box, is == ALLOW_YES ? DENIED_LIMITED :
-		    is == ALLOW_OTHER ? DENIED_PORT : DENIED_NAME, n->name,
-		    NULL, 0, IPPROTO_TCP, port);
-	reset(fd);
+	if (wanted(fd, &sin) == 0 && (n = names_at(r->box->names,
+	    ntohl(sin.sin_addr.s_addr))) == NULL)
+		refuse_address(r, &sin);
+	if (n != NULL && may_be(r, n, ntohs(sin.sin_port)))
+		conn_new(r, steal_fd(&fd), n, ntohs(sin.sin_port));
+	else
+		reset(fd);
 }
 
 static void

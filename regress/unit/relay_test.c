@@ -66,7 +66,8 @@ box_denied(struct box *b, enum denied_rule rule, const char *name,
 {
 	struct told	*t = &sh->told[sh->n % 64];
 
-	if (b != &box || proto != IPPROTO_TCP || v6)
+	if (b != &box || proto != IPPROTO_TCP || v6 ||
+	    (addr == NULL && name[0] == '\0'))
 		errx(1, "a denial that is none");
 	t->rule = rule;
 	t->port = port;
@@ -421,7 +422,8 @@ denied(enum denied_rule rule, const char *name, unsigned int port)
 	ck_assert_uint_eq(sh->told[0].rule, rule);
 	ck_assert_str_eq(sh->told[0].name, name);
 	ck_assert_uint_eq(sh->told[0].port, port);
-	ck_assert_int_eq(sh->told[0].addressed, rule == DENIED_SEALED);
+	ck_assert_int_eq(sh->told[0].addressed, rule == DENIED_SEALED ||
+	    rule == DENIED_ADDRESS);
 }
 
 /* A ClientHello with no more than it must have; name NULL: none. */
@@ -500,7 +502,8 @@ START_TEST(no_tls)
 	put(b, h, n);
 	is_reset(b);
 	got_nothing(l);
-	denied(DENIED_TLS, _i == 0 ? "other.example" : "", 443);
+	denied(DENIED_TLS, _i == 0 ? "other.example" :
+	    "good.example", 443);
 }
 END_TEST
 
@@ -515,7 +518,7 @@ START_TEST(tls_cut)
 	ck_assert_int_eq(shutdown(b, SHUT_WR), 0);
 	is_reset(b);
 	got_nothing(l);
-	denied(DENIED_TLS, "", 443);
+	denied(DENIED_TLS, "good.example", 443);
 }
 END_TEST
 
@@ -636,7 +639,7 @@ START_TEST(http_upgrade)
 	put(s, SWITCHED, sizeof(SWITCHED) - 1);
 	if (_i == 1) {
 		is_reset(b);
-		denied(DENIED_HTTP, "", 80);
+		denied(DENIED_HTTP, "good.example", 80);
 		return;
 	}
 	get(b, SWITCHED, sizeof(SWITCHED) - 1);
@@ -683,11 +686,19 @@ START_TEST(refused)
 }
 END_TEST
 
-/* An address that is nobody's, and a name that has none: no policy did it. */
+/* A name that has no address: no policy did it. */
 START_TEST(nowhere)
 {
-	is_reset(box_connect(_i == 0 ? 77 : 3, 443));
+	is_reset(box_connect(3, 443));
 	ck_assert_uint_eq(sh->n, 0);
+}
+END_TEST
+
+/* An address that is no name's, as one that was forgotten. */
+START_TEST(nobody)
+{
+	is_reset(box_connect(77, 443));
+	denied(DENIED_ADDRESS, "", 443);
 }
 END_TEST
 
@@ -703,7 +714,7 @@ START_TEST(direct)
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sin, sizeof(sin)),
 	    0);
 	is_reset(fd);
-	ck_assert_uint_eq(sh->n, 0);
+	denied(DENIED_ADDRESS, "", 443);
 }
 END_TEST
 
@@ -919,7 +930,8 @@ main(void)
 	tcase_add_loop_test(t, http_upgrade, 0, 2);
 	tcase_add_test(t, http_no_upgrade);
 	tcase_add_loop_test(t, refused, 0, 3);
-	tcase_add_loop_test(t, nowhere, 0, 2);
+	tcase_add_test(t, nowhere);
+	tcase_add_test(t, nobody);
 	tcase_add_test(t, direct);
 	tcase_add_test(t, eyeballs);
 	tcase_add_loop_test(t, bulk, 0, 2);
