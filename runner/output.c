@@ -567,13 +567,19 @@ output_unread(struct session *s)
 	attached_seen(s);
 }
 
-/* A reader that comes back says from where; it may ask for some again. */
+/*
+ * A reader that comes, or comes back, says from where; it may ask for some
+ * again.  Who asked for the session need not be who reads it from its start.
+ */
 static void
 attached_at(struct session *s, uint64_t after)
 {
-	if (!s->attached || s->att_waits > 0 || after > s->ring.last_seq ||
+	if (s->att_waits > 0 || after > s->ring.last_seq ||
 	    after + 1 < ring_first(&s->ring))
 		return;		/* what is gone is gone, and will be told */
+	if (!s->attached && s->state == SESSION_ENDED)
+		return;
+	s->attached = 1;
 	s->att_seq = after;
 	wake = 1;
 }

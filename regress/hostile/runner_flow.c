@@ -87,6 +87,31 @@ START_TEST(test_lossless)
 }
 END_TEST
 
+/*
+ * Whoever reads a session from its start holds it back, also one that was
+ * started for nobody, and comes back to where it was.
+ */
+START_TEST(test_attach_later)
+{
+	struct msg_session_read	r = { .wait = 1, .attached = 1 };
+	struct msg		m;
+	char			id[27];
+	uint64_t		got = 0;
+
+	box_sh(&b, "head -c 20971520 /dev/zero", 0, id);
+	(void)str_copy(r.id, id, sizeof(r.id));
+	do {
+		box_call(&b.ch, MSG_SESSION_READ, &r, &m);
+		ck_assert_uint_eq(m.body.session_chunk.gap_bytes, 0);
+		got += m.body.session_chunk.bytes.len;
+		r.after = m.body.session_chunk.seq;
+		if (r.after == 3)	/* all of it would be written by then */
+			(void)poll(NULL, 0, 1000);
+	} while (!m.body.session_chunk.eof);
+	ck_assert_uint_eq(got, 20 * MIB);
+}
+END_TEST
+
 /* Nobody attached: the ring overwrites, and says exactly what. */
 START_TEST(test_gap)
 {
@@ -533,6 +558,7 @@ case_flow(void)
 	tcase_add_checked_fixture(t, setup_attached, teardown);
 	tcase_set_timeout(t, 240);
 	tcase_add_test(t, test_lossless);
+	tcase_add_test(t, test_attach_later);
 	tcase_add_test(t, test_gap);
 	tcase_add_test(t, test_gap_from);
 	tcase_add_test(t, test_crumbs);
