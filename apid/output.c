@@ -32,6 +32,7 @@
 #define READS_MAX	8		/* outstanding, per reader */
 #define READS_LOW	3		/* so few: ask again, for several */
 #define HOLD_MS		3000		/* a holder is heard of */
+#define GONE_MS		10000		/* or is taken for gone, by the runner */
 #define BEYOND		1000000		/* chunks: surely not there */
 #define FEED_MAX	32768		/* bytes of one SESSION_STDIN */
 #define FEED_AGAIN_MS	50		/* the runner has no room for it */
@@ -320,9 +321,12 @@ reader_alive(int fd, short what, void *arg)
 static void
 reader_hold(struct reader *r)
 {
-	struct timeval	tv = { HOLD_MS / 1000, HOLD_MS % 1000 * 1000L };
+	struct timeval	 tv = { HOLD_MS / 1000, HOLD_MS % 1000 * 1000L };
+	struct session	*s = r->session;
 
-	r->session->holder = r;
+	if (s->holder != NULL)
+		(void)event_del(&s->holder->alive);
+	s->holder = r;
 	if (event_add(&r->alive, &tv) == -1)
 		fatalx("add timer: out of memory");
 }
@@ -403,6 +407,26 @@ reader_more(struct reader *r)
 	}
 }
 
+/*
+ * Who held the session when the daemons before ended, and where that one was,
+ * only the runner knows, and for GONE_MS.  Until then it may be any that
+ * comes, and of two the one that is further behind.
+ */
+static int
+is_unknown(const struct session *s)
+{
+	return s->resumed_ms != 0 && mono_ms() - s->resumed_ms < GONE_MS;
+}
+
+/* What was on its way to the one before it has not seen. */
+static uint64_t
+held_at_most(const struct session *s)
+{
+	if (s->holder != NULL)
+		return s->holder->told;
+	return is_unknown(s) ? UINT64_MAX : s->held_to;
+}
+
 struct reader *
 reader_new(struct session *s, uint64_t after, int follow, int hold,
     const struct reader_ops *ops, void *arg)
@@ -422,10 +446,8 @@ reader_new(struct session *s, uint64_t after, int follow, int hold,
 	LIST_INIT(&r->asks);
 	LIST_INSERT_HEAD(&s->readers, r, next);
 	s->nreaders++;
-	/* what was on its way to the one before it has not seen */
-	r->may_hold = hold && follow && after <= (s->holder != NULL ?
-	    s->holder->told : s->held_to);
-	if (r->may_hold && s->holder == NULL)
+	r->may_hold = hold && follow && after <= held_at_most(s);
+	if (r->may_hold && (s->holder == NULL || is_unknown(s)))
 		reader_hold(r);
 	reader_more(r);
 	return r;

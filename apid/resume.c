@@ -101,8 +101,10 @@ session_load(struct box *b, const struct row_session *r)
 	s->labels = list_dup(&r->labels);
 	if (s->state == SESSION_ENDED)
 		b->ended++;
-	else
+	else {
 		session_count(s);
+		s->resumed_ms = mono_ms();
+	}
 	return s;
 }
 

@@ -577,8 +577,9 @@ attached_at(struct session *s, uint64_t after)
 	if (s->att_waits > 0 || after > s->ring.last_seq ||
 	    after + 1 < ring_first(&s->ring))
 		return;		/* what is gone is gone, and will be told */
-	if (!s->attached && s->state == SESSION_ENDED)
-		return;
+	if (!s->attached && (s->state == SESSION_ENDED ||
+	    after > s->att_seq))
+		return;		/* it comes too late, or in the middle */
 	s->attached = 1;
 	s->att_seq = after;
 	wake = 1;
