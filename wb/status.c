@@ -27,11 +27,12 @@ network(struct chan *c)
 	    "begun    %" PRIu64 " connections\n"
 	    "asked    %" PRIu64 " names\n"
 	    "denied   %" PRIu64 " packets: %" PRIu64 " sealed, %" PRIu64
-	    " host, %" PRIu64 " limited, %" PRIu64 " protocol\n",
+	    " host, %" PRIu64 " limited, %" PRIu64 " protocol, %" PRIu64
+	    " address\n",
 	    n->sent_bytes, n->sent_packets, n->received_bytes,
 	    n->received_packets, n->connections, n->names,
-	    n->sealed + n->host + n->limited + n->protocol,
-	    n->sealed, n->host, n->limited, n->protocol);
+	    n->sealed + n->host + n->limited + n->protocol + n->address,
+	    n->sealed, n->host, n->limited, n->protocol, n->address);
 	return 0;
 }
 

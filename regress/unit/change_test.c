@@ -1,7 +1,7 @@
 /*
  * change_test.c: the network of a box becomes another, with the real netd,
- * uplinkd and slirp4netns, in namespaces of their own; the test is privd and
- * apid.
+ * uplinkd and slirp4netns, in namespaces of their own; the test is privd, apid
+ * and proxyd.
  *
  * Shows at both ends that what leads out ends with the way out, and that what
  * is the box's own goes on; what is counted; and that daemons that start again
@@ -13,9 +13,12 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,7 +27,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../netd/netd.h"
 #include "egress_flow.h"
+#include "netd_names.h"
 #include "netd_world.h"
 #include "uplinkd_rig.h"
 #include "xmalloc.h"
@@ -75,6 +80,7 @@ setup(void)
 	daemon_log(w.log, "change-test");
 	r.conf.egress_connections = 4 * MANY;
 	w.conf.egress_pool = 0;
+	w.named = 1;
 	both_start(1);
 }
 
@@ -388,6 +394,160 @@ START_TEST(both_ends)
 }
 END_TEST
 
+/* ---- by name ------------------------------------------------------------- */
+
+#define SYNTH	"198.18.3.4"
+
+static struct names_box	named = { .id = ID1, .netns = -1,
+			    .sock = { -1, -1, -1 } };
+
+static void
+change_to_names(void)
+{
+	struct msg_net_change	q = { .id = ID1,
+				    .network = NETWORK_ALLOWLIST };
+	struct msg		m;
+	uint32_t		rid[NAMES_SOCKS];
+	unsigned int		t;
+
+	ck_assert_int_eq(chan_ask(&w.apid, MSG_NET_CHANGE, &q, -1, NULL), 0);
+	names_come(&w, &named, rid);
+	names_say_ok(&w, rid);
+	while ((t = daemon_next(&w.apid, &m)) == MSG_NET_DENIED)
+		;
+	ck_assert_msg(t == MSG_NET_CHANGED, "%s", t == MSG_ERROR ?
+	    m.body.error.detail : "");
+}
+
+static void
+names_go(void)
+{
+	names_ended(&w, ID1);
+	names_close(&named);
+}
+
+/* No tap, no slirp4netns, and lo is all there is. */
+static void
+is_allow(unsigned int k, int netns)
+{
+	struct msg_net_status_is	s = status();
+	int				route = lab_netlink(netns,
+					    NETLINK_ROUTE), lo_up;
+
+	ck_assert_uint_eq(s.network, NETWORK_ALLOWLIST);
+	ck_assert_uint_eq(s.uplink, 1);
+	ck_assert_uint_eq(s.sent_bytes, 0);
+	ck_assert_int_eq(rig_cgroup(k), 0);
+	ck_assert_int_eq(link_alone(route, &lo_up), 1);
+	ck_assert_int_eq(lo_up, 1);
+	close(route);
+	ck_assert_int_eq(rig_tcp(netns, PUBLIC, LAB_PORT), ECONNREFUSED);
+	ck_assert_int_eq(rig_udp(netns, PUBLIC, LAB_PORT), EPERM);
+	if (r.lab.v6)
+		ck_assert_int_eq(rig_tcp(netns, PUBLIC6, LAB_PORT),
+		    ECONNREFUSED);
+	ck_assert_int_eq(rig_tcp(netns, "10.1.2.3", LAB_PORT),
+	    ECONNREFUSED);
+}
+
+/* o: opens a connection by name, e: whether it has ended. */
+static void
+by_names(int ctl)
+{
+	int	fd = -1;
+	char	word;
+
+	while (recv(ctl, &word, 1, 0) == 1 && word != 'q') {
+		if (word == 'o')
+			fd = flow_connect(SYNTH, 443, SOCK_STREAM);
+		say(ctl, word == 'e' ? (unsigned int)flow_ended(fd) : 1);
+	}
+}
+
+/* Whether this address is the box's own. */
+static void
+owns(int ctl)
+{
+	const char		*const which[] = { SYNTH, EGRESS_DNS4 };
+	struct sockaddr_in	a = { .sin_family = AF_INET };
+	unsigned int		n = 0;
+	size_t			i;
+	char			word;
+
+	for (i = 0; i < 2; i++)
+		n += inet_pton(AF_INET, which[i], &a.sin_addr) == 1 &&
+		    bind(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+		    (struct sockaddr *)&a, sizeof(a)) == 0;
+	while (recv(ctl, &word, 1, 0) == 1 && word != 'q')
+		say(ctl, n);
+}
+
+static unsigned int
+owned(int netns)
+{
+	struct child	c = start(netns, owns);
+	unsigned int	n = tell(&c, 'n');
+
+	finish(&c);
+	return n;
+}
+
+/* The relay's end of what the box has opened. */
+static int
+relayed(void)
+{
+	struct pollfd	p = { .fd = named.sock[NAMES_RELAY],
+			    .events = POLLIN };
+	int		fd;
+
+	ck_assert_int_eq(poll(&p, 1, 1000), 1);
+	ck_assert_int_ne(fd = accept4(p.fd, NULL, NULL, SOCK_CLOEXEC), -1);
+	return fd;
+}
+
+START_TEST(names_and_all)
+{
+	struct child	b, c, f;
+	unsigned int	k, i;
+	int		fd, netns;
+
+	k = world_net(&w, ID1, &netns);
+	world_open(&w, k, NULL);
+	b = start(netns, box);
+	f = start(r.lab.netns[LAB_INET], far);
+	for (i = 0; i < 2; i++) {
+		change(NETWORK_EGRESS, NULL);
+		is_egress(netns);
+		ck_assert_uint_eq(owned(netns), 0);
+		ck_assert_uint_eq(tell(&b, 's'), 10);
+		(void)until(&f, 'n', 10 * (i + 1), lab_us());
+		change_to_names();
+		ck_assert_uint_eq(tell(&b, 'e'), 10);
+		(void)until(&f, 'e', 10 * (i + 1), lab_us());
+		is_allow(k, netns);
+		ck_assert_uint_eq(owned(netns), 2);
+		c = start(netns, by_names);
+		ck_assert_uint_eq(tell(&c, 'o'), 1);
+		fd = relayed();
+		/* the first time by way of `none' */
+		change(i == 0 ? NETWORK_NONE : NETWORK_EGRESS, NULL);
+		ck_assert_uint_eq(tell(&c, 'e'), 1);
+		/* proxyd is told, and ends its own */
+		close(fd);
+		names_go();
+		finish(&c);
+		if (i == 0)
+			is_none(k, netns);
+		ck_assert_uint_eq(owned(netns), 0);
+	}
+	is_egress(netns);
+	finish(&b);
+	finish(&f);
+	world_drop(&w, k);
+	close(netns);
+}
+END_TEST
+
 /* Each kind begins anew, and another tap goes on. */
 START_TEST(counted)
 {
@@ -555,6 +715,7 @@ main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, both_ends);
+	tcase_add_test(t, names_and_all);
 	tcase_add_test(t, counted);
 	tcase_add_test(t, adopted);
 	tcase_add_test(t, adopted_half);
