@@ -343,6 +343,9 @@ net_give(struct net *n, struct chan *c, uint32_t rid, const char *id,
 	(void)str_copy(m.ruleset, ruleset_hash(RULESET_SEALED),
 	    sizeof(m.ruleset));
 	netd_sent(c, chan_send(c, MSG_NET_MADE, rid, &m, fd));
+	/* beside what else is done for the box until NET_OPEN */
+	if (kind == RULESET_ALLOW)
+		proxy_start(n);
 }
 
 const char *
@@ -529,7 +532,7 @@ pool_proxied(struct net *n, const char *why)
 		change_proxied(n, why);
 	else if (n->opener != NULL)
 		netd_opens(n, why);
-	else if (why == NULL)
+	else if (why == NULL && n->state == OPEN)
 		log_info("network %u: has a way out again", n->k);
 	pump();
 	refill();

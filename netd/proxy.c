@@ -10,9 +10,10 @@
  *	ASKED	proxyd has them and has not said OK to all three
  *	UP	names can be reached, if the ruleset lets packets pass
  *
- *	(none) -> WAITS	before the net is opened; when it is adopted, or is to
- *			become an `allowlist'; for one that is open and not
- *			served each second
+ *	(none) -> WAITS	when the net is handed out, and before it is opened if
+ *			that has failed, or it was cut; when it is adopted, or
+ *			is to become an `allowlist'; for one that is open and
+ *			not served each second
  *	WAITS -> HELD	when few others are under way
  *	HELD -> ASKED	by the maker's answer; -> WAITS when a port is taken:
  *			proxyd closes sockets of the same net when it has read
@@ -195,13 +196,14 @@ is_lacking(const struct net *n)
 	    n->proxied == NULL;
 }
 
-/* It is tried each second: told once. */
+/* One that is open is tried each second: told once. */
 static void
 fail(struct net *n, const char *why)
 {
-	if (!n->uplink_told)
+	if (n->kind != RULESET_ALLOW || !n->uplink_told)
 		log_warnx("network %u: its way out: %s", n->k, why);
-	n->uplink_told = 1;
+	if (n->kind == RULESET_ALLOW)
+		n->uplink_told = 1;
 	proxy_end(n);
 	look_soon();
 	pool_proxied(n, why);

@@ -58,11 +58,11 @@ names_open(struct world *w, const char *id, struct names_box *ret)
 	uint32_t		rid[NAMES_SOCKS], opens;
 
 	names_made(w, id, ret);
+	names_come(w, ret, rid);
+	names_say_ok(w, rid);
 	q.k = ret->k;
 	ck_assert_int_eq(chan_ask(&w->privd, MSG_NET_OPEN, &q, -1, &opens),
 	    0);
-	names_come(w, ret, rid);
-	names_say_ok(w, rid);
 	ck_assert_uint_eq(daemon_next(&w->privd, &m), MSG_NET_OPENED);
 	ck_assert_uint_eq(m.rid, opens);
 	ck_assert_uint_eq(m.body.net_opened.network, NETWORK_ALLOWLIST);

@@ -18,7 +18,7 @@ struct names_box {
 	int		 sock[NAMES_SOCKS];	/* as proxyd holds them */
 };
 
-/* One that is sealed. */
+/* One that is sealed, and put to proxyd. */
 void	 names_made(struct world *, const char *id, struct names_box *ret);
 /* PROXY_BOX three times, unanswered: the sockets, ret_rid[NAMES_SOCKS]. */
 void	 names_come(struct world *, struct names_box *, uint32_t *ret_rid);
