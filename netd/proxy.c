@@ -58,10 +58,11 @@ TAILQ_HEAD(proxieds, proxied);
 /* A PROXY_LIST or PROXY_NAMES; rid 0: none. */
 struct asked {
 	uint32_t	 rid;
-	uint64_t	 at_ms;
 	unsigned int	 k;		/* of PROXY_LIST */
-	struct chan	*chan;		/* of PROXY_NAMES: borrowed: netd.c */
-	uint32_t	 to;		/* who asked */
+	uint64_t	 at_ms;
+	/* of PROXY_NAMES: who asked */
+	struct chan	*chan;		/* borrowed: netd.c */
+	uint32_t	 to;
 };
 
 static struct chan	*proxyd;	/* borrowed: netd.c; NULL: none */
@@ -463,26 +464,32 @@ tell_mute(void)
 	mute = 1;
 }
 
+static struct proxied *
+late_of(const struct proxieds *q, uint64_t now)
+{
+	struct proxied	*p;
+
+	TAILQ_FOREACH(p, q, link)
+		if (now - p->since_ms >= LATE_MS)
+			return p;
+	return NULL;
+}
+
 /* Each of them may end others. */
 static void
-end_late(struct proxieds *q, uint64_t now)
+end_late(const struct proxieds *q, uint64_t now)
 {
 	struct proxied	*p;
 	char		 why[128];
 
-	do {
-		TAILQ_FOREACH(p, q, link)
-			if (now - p->since_ms >= LATE_MS)
-				break;
-		if (p == NULL)
-			return;
+	while ((p = late_of(q, now)) != NULL) {
 		if (q == &asked)
 			tell_mute();
 		(void)snprintf(why, sizeof(why), p->taken[0] == '\0' ?
 		    "proxyd does not answer" : "%s: its port is taken, by "
 		    "proxyd or by the box", p->taken);
 		fail(p->net, why);
-	} while (1);
+	}
 }
 
 static void
