@@ -513,8 +513,13 @@ START_TEST(names_and_all)
 
 	k = world_net(&w, ID1, &netns);
 	world_open(&w, k, NULL);
+	/* the kernel adds the route of a new address in its own time */
+	for (i = 0; rig_tcp(netns, NONE_ADDR6, FAR_PORT) == ENETUNREACH &&
+	    i < 200; i++)
+		(void)poll(NULL, 0, 5);
 	b = start(netns, box);
 	f = start(r.lab.netns[LAB_INET], far);
+	ck_assert_uint_eq(tell(&b, 'a'), 0);
 	for (i = 0; i < 2; i++) {
 		change(NETWORK_EGRESS, NULL);
 		is_egress(netns);
