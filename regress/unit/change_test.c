@@ -366,6 +366,7 @@ START_TEST(both_ends)
 	world_open(&w, k, NULL);
 	b = start(netns, box);
 	f = start(r.lab.netns[LAB_INET], far);
+	ck_assert_uint_eq(tell(&f, 'n'), 0);	/* it listens */
 	/* what is to go on is there */
 	ck_assert_uint_eq(tell(&b, 'a'), 0);
 	for (i = 0; i < 2; i++) {
@@ -519,6 +520,7 @@ START_TEST(names_and_all)
 		(void)poll(NULL, 0, 5);
 	b = start(netns, box);
 	f = start(r.lab.netns[LAB_INET], far);
+	ck_assert_uint_eq(tell(&f, 'n'), 0);	/* it listens */
 	ck_assert_uint_eq(tell(&b, 'a'), 0);
 	for (i = 0; i < 2; i++) {
 		change(NETWORK_EGRESS, NULL);
@@ -564,6 +566,7 @@ START_TEST(counted)
 	k = world_net(&w, ID1, &netns);
 	world_open(&w, k, NULL);
 	f = start(r.lab.netns[LAB_INET], far);
+	ck_assert_uint_eq(tell(&f, 'n'), 0);	/* it listens */
 	for (i = 0; i < 2; i++) {
 		change(NETWORK_EGRESS, NULL);
 		a = status();
@@ -617,6 +620,7 @@ START_TEST(adopted)
 	change(NETWORK_EGRESS, egress);
 	b = start(netns, box);
 	f = start(r.lab.netns[LAB_INET], far);
+	ck_assert_uint_eq(tell(&f, 'n'), 0);	/* it listens */
 	ck_assert_uint_eq(tell(&b, 's'), 10);
 	(void)until(&f, 'n', 10, lab_us());
 	both_kill();
