@@ -7,7 +7,6 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../proto/inject.h"
 #include "privd_test.h"
 
 struct rig	r;
@@ -194,45 +194,15 @@ static const struct forbidden {
 };
 #define NFORBIDDEN ((int)(sizeof(forbidden) / sizeof(forbidden[0])))
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-/* Stops a process that soon waits in a system call, once it does. */
-static void
-stop_in_call(pid_t pid, struct user_regs_struct *regs)
-{
-	int	n, st;
-
-	for (n = 0; n < 500; n++) {
-		ck_assert_int_eq(ptrace(PTRACE_ATTACH, pid, NULL, NULL), 0);
-		ck_assert_int_eq(waitpid(pid, &st, __WALL), pid);
-		ck_assert_int_eq(ptrace(PTRACE_GETREGS, pid, NULL, regs), 0);
-		if ((long)regs->orig_rax != -1)
-			return;
-		ck_assert_int_eq(ptrace(PTRACE_DETACH, pid, NULL, NULL), 0);
-		(void)poll(NULL, 0, 10);
-	}
-	ck_abort_msg("it never waits");
-}
-#endif
-
-/* The call is made in privd's place: it waits in a system call, whose
- * instruction is gone through again with other registers. */
+/* The call is made in privd's place. */
 START_TEST(forbidden_call)
 {
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#if INJECT_CAN && !defined(__SANITIZE_ADDRESS__)
 	const struct forbidden	*f = &forbidden[_i];
-	struct user_regs_struct	 regs;
 	int			 st;
 
 	rig_start(&r);
-	stop_in_call(r.pid, &regs);
-	regs.rip -= 2;
-	regs.rax = (unsigned long long)f->nr;
-	regs.orig_rax = (unsigned long long)-1;
-	regs.rdi = (unsigned long long)f->a;
-	regs.rsi = (unsigned long long)f->b;
-	regs.rdx = (unsigned long long)f->c;
-	ck_assert_int_eq(ptrace(PTRACE_SETREGS, r.pid, NULL, &regs), 0);
-	ck_assert_int_eq(ptrace(PTRACE_CONT, r.pid, NULL, NULL), 0);
+	inject(r.pid, f->nr, f->a, f->b, f->c);
 	st = rig_wait(&r);
 	ck_assert_msg(WIFSIGNALED(st) && WTERMSIG(st) == SIGSYS,
 	    "%s: status %x", f->name, st);

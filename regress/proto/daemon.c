@@ -134,8 +134,9 @@ daemon_exec(int u1, int exe, const char *log, const int *fd, int n)
 	if ((err = open(log, O_WRONLY | O_APPEND)) == -1 ||
 	    (null = open("/dev/null", O_RDWR)) == -1)
 		_exit(90);
-	if (setgroups(0, NULL) == -1 || setns(u1, CLONE_NEWUSER) == -1 ||
-	    setresgid(0, 0, 0) == -1 || setresuid(0, 0, 0) == -1)
+	if (u1 != -1 && (setgroups(0, NULL) == -1 ||
+	    setns(u1, CLONE_NEWUSER) == -1 || setresgid(0, 0, 0) == -1 ||
+	    setresuid(0, 0, 0) == -1))
 		_exit(91);
 	exe = fcntl(exe, F_DUPFD_CLOEXEC, HIGH_FD);
 	err = fcntl(err, F_DUPFD, HIGH_FD);

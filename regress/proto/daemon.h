@@ -1,6 +1,7 @@
 /*
- * daemon: the real netd or uplinkd as the maker starts them, root of a user
- * namespace U1, with the test at the other ends of their channels.
+ * daemon: the real netd, uplinkd or proxyd as the maker starts them, the first
+ * two root of a user namespace U1, with the test at the other ends of their
+ * channels.
  */
 #ifndef REGRESS_DAEMON_H
 #define REGRESS_DAEMON_H
@@ -27,8 +28,9 @@ void	 daemon_show(const char *log);		/* on standard error */
 
 void	 daemon_pair(int ret[2]);
 /*
- * In the child: root of U1 with /dev/null as 0 and 1, log as 2 and the n
- * given from 3 on, and exec.  It exits with 90 to 99 when something fails.
+ * In the child: root of U1 (-1: as it is) with /dev/null as 0 and 1, log as 2
+ * and the n given from 3 on, and exec.  It exits with 90 to 99 when something
+ * fails.
  */
 void	 daemon_exec(int u1, int exe, const char *log, const int *fd, int n)
 	    __attribute__((noreturn));
