@@ -45,9 +45,9 @@ for d in stored apid netd uplinkd proxyd; do
 		# none on the host: whatever it holds counts in its namespace only
 		is "netd: its helper is called in ps as in netd(8)" "$(ps -o args= --ppid "$p")" netd-maker
 		for q in $(find_daemon netd); do
-			like "netd and its maker: NET_ADMIN; SYS_ADMIN, SETUID, SETGID, SYS_PTRACE" \
+			like "netd and its maker: NET_ADMIN; SYS_ADMIN, SETUID, SETGID, SYS_PTRACE, NET_BIND_SERVICE" \
 			    "$(status "$q" CapPrm) $(status "$q" CapEff) $(status "$q" CapBnd)" \
-			    '^(0000000000001000|00000000002810c0) \1 \1$'
+			    '^(0000000000001000|00000000002814c0) \1 \1$'
 		done
 	fi
 	if [ $d = uplinkd ]; then
