@@ -6,6 +6,9 @@
  * that is known of a box, and proxyd reads it of stored.  It is there from a
  * request until stored has it, in pages, of which the row that names them is
  * written last (SANDBOX_NETWORK): a list that was put in part is nobody's.
+ *
+ * Names that are not ASCII cost as much as a hundred others: a list is taken
+ * from a request in turns, between which the loop does what else there is.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +21,8 @@
 
 #define PAGE_ENTRIES	1000
 #define PAGE_BYTES	56000
+#define TURN_MS		5	/* of the loop's time, at once */
+#define AGAIN		5	/* a list that changes while it is read */
 
 /* ---- lists --------------------------------------------------------- */
 
@@ -50,6 +55,40 @@ compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* v[i] goes down in the heap of n, of which it alone is out of place. */
+static void
+sift(char **v, size_t i, size_t n)
+{
+	char	*x = v[i];
+	size_t	 c;
+
+	for (; (c = 2 * i + 1) < n; i = c) {
+		if (c + 1 < n && strcmp(v[c], v[c + 1]) < 0)
+			c++;
+		if (strcmp(x, v[c]) >= 0)
+			break;
+		v[i] = v[c];
+	}
+	v[i] = x;
+}
+
+/* By heap: qsort(3) asks the kernel for the size of memory. */
+static void
+sort(char **v, size_t n)
+{
+	char	*x;
+	size_t	 i;
+
+	for (i = n / 2; i-- > 0;)
+		sift(v, i, n);
+	for (i = n; i-- > 1;) {
+		x = v[i];
+		v[i] = v[0];
+		v[0] = x;
+		sift(v, 0, i);
+	}
+}
+
 /* In order, each once. */
 static void
 settle(struct allowlist *l)
@@ -58,7 +97,7 @@ settle(struct allowlist *l)
 
 	if (l->n == 0)
 		return;
-	qsort(l->v, l->n, sizeof(*l->v), compare);
+	sort(l->v, l->n);
 	for (i = 1; i < l->n; i++)
 		if (strcmp(l->v[n], l->v[i]) == 0)
 			free(l->v[i]);
@@ -67,38 +106,90 @@ settle(struct allowlist *l)
 	l->n = n + 1;
 }
 
-/* Shown in an answer: what is no UTF-8 or has controls never gets here. */
+/* ---- from a request -------------------------------------------------- */
+
+struct take {
+	struct http_req		*req;
+	const json_t		*entries;	/* borrowed: the request's */
+	const char		*member;	/* static */
+	size_t			 next;		/* entry */
+	struct allowlist	*list;		/* owned */
+	void			(*cb)(void *, struct allowlist *);
+	void			*arg;
+};
+
 static void
-refuse(struct http_req *r, const char *member, size_t i, const char *entry,
-    const char *why)
+take_over(struct take *t)
 {
+	void			(*cb)(void *, struct allowlist *) = t->cb;
+	struct allowlist	*l = t->list;
+	void			*arg = t->arg;
+
+	free(t);
+	if (l != NULL)
+		settle(l);
+	cb(arg, l);
+}
+
+/* UTF-8 without controls, by the schema; cut where it is longer than any. */
+static void
+take_refuse(struct take *t, const char *entry, const char *why)
+{
+	size_t	n = utf8_prefix((const uint8_t *)entry, strnlen(entry,
+		    ALLOW_TEXT));
 	char	field[64];
 
-	(void)snprintf(field, sizeof(field), "%s[%zu]", member, i);
-	http_fail(r, CODE_BAD_REQUEST, field, "%.*s: %s.", ALLOW_TEXT, entry,
-	    why);
+	(void)snprintf(field, sizeof(field), "%s[%zu]", t->member, t->next);
+	http_fail(t->req, CODE_BAD_REQUEST, field, "%.*s: %s.", (int)n,
+	    entry, why);
+	allowlist_free(steal_ptr(&t->list));
+	take_over(t);
 }
 
-struct allowlist *
-allowlist_take(struct http_req *r, const json_t *entries, const char *member)
+static void
+take_turn(int fd, short what, void *arg)
 {
-	struct allowlist	*l = xcalloc(1, sizeof(*l));
+	const struct timeval	 soon = { 0, 1000 };
+	struct take		*t = arg;
+	const uint64_t		 t0 = mono_ms();
 	char			 canon[ALLOW_TEXT];
 	const char		*why, *s;
-	size_t			 i, n = json_array_size(entries);
 
-	for (i = 0; i < n; i++) {
-		s = json_string_value(json_array_get(entries, i));
-		if (allow_canon(s, canon, &why) == -1) {
-			refuse(r, member, i, s, why);
-			allowlist_free(l);
-			return NULL;
+	(void)fd;
+	(void)what;
+	for (; t->next < json_array_size(t->entries); t->next++) {
+		if (mono_ms() - t0 >= TURN_MS) {
+			if (event_base_once(env.base, -1, EV_TIMEOUT,
+			    take_turn, t, &soon) == -1)
+				fatalx("add timer: out of memory");
+			return;
 		}
-		append(l, canon);
+		s = json_string_value(json_array_get(t->entries, t->next));
+		if (allow_canon(s, canon, &why) == -1) {
+			take_refuse(t, s, why);
+			return;
+		}
+		append(t->list, canon);
 	}
-	settle(l);
-	return l;
+	take_over(t);
 }
+
+void
+allowlist_take(struct http_req *r, const char *member,
+    void (*cb)(void *, struct allowlist *), void *arg)
+{
+	struct take	*t = xcalloc(1, sizeof(*t));
+
+	t->req = r;
+	t->entries = json_object_get(http_json(r), member);
+	t->member = member;
+	t->list = xcalloc(1, sizeof(*t->list));
+	t->cb = cb;
+	t->arg = arg;
+	take_turn(-1, 0, t);
+}
+
+/* ---- changes ----------------------------------------------------------- */
 
 static int
 has(const struct allowlist *l, const char *s)
@@ -215,6 +306,7 @@ struct get {
 	char			 id[27];
 	struct allowlist	*list;		/* owned */
 	uint64_t		 generation, page;
+	unsigned int		 tries;
 	void			(*cb)(void *, struct allowlist *,
 				    enum wb_code, const char *);
 	void			*arg;
@@ -238,6 +330,21 @@ get_over(struct get *g, enum wb_code code, const char *detail)
 	cb(arg, l, code, detail);
 }
 
+/* It has become another while it was read. */
+static void
+get_again(struct get *g)
+{
+	if (++g->tries > AGAIN) {
+		get_over(g, CODE_BUSY, "Its list changes all the time: try "
+		    "again.");
+		return;
+	}
+	allowlist_free(g->list);
+	g->list = xcalloc(1, sizeof(*g->list));
+	g->generation = g->page = 0;
+	get_page(g);
+}
+
 static void
 get_told(void *arg, const struct msg *m)
 {
@@ -246,9 +353,12 @@ get_told(void *arg, const struct msg *m)
 	char				 entry[ALLOW_TEXT];
 	size_t				 i;
 
-	if (m->row->type == MSG_ERROR) {
-		get_over(g, (enum wb_code)m->body.error.code,
-		    m->body.error.detail);
+	if (peer_code(m) == CODE_NOT_FOUND && g->generation != 0) {
+		get_again(g);
+		return;
+	}
+	if (peer_code(m) != CODE_NONE) {
+		get_over(g, peer_code(m), peer_detail(m));
 		return;
 	}
 	for (i = 0; i < a->entries.n; i++) {

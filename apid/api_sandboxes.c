@@ -74,26 +74,21 @@ row_ask(struct http_req *r, const char *id,
 
 /* ---- create ------------------------------------------------------- */
 
-/* The kind, and with allowlist the list, which is the caller's. */
 static int
-create_network(struct http_req *r, const json_t *body, unsigned int *ret,
-    struct allowlist **ret_list)
+create_network(struct http_req *r, const json_t *body, unsigned int *ret)
 {
-	const json_t	*n = json_object_get(body, "network"),
-			*allow = json_object_get(body, "allow");
-	int		 is;
+	const json_t	*n = json_object_get(body, "network");
 
 	*ret = network_default();
 	if (n != NULL && network_asked(r, json_string_value(n), ret) == -1)
 		return -1;
-	is = *ret == NETWORK_ALLOWLIST;
-	if (allow != NULL && !is) {
+	if (*ret != NETWORK_ALLOWLIST &&
+	    json_object_get(body, "allow") != NULL) {
 		http_fail(r, CODE_BAD_REQUEST, "allow", "Expected: nothing, "
 		    "for only \"network\": \"allowlist\" has a list.");
 		return -1;
 	}
-	return !is || (*ret_list = allowlist_take(r, allow, "allow")) != NULL ?
-	    0 : -1;
+	return 0;
 }
 
 static int
@@ -328,30 +323,22 @@ create_made(struct http_req *r, const struct key_made *made)
 		http_reply_json(r, 201, box_json(b));
 }
 
+/* list (or NULL) becomes the box's. */
 static void
-create_begin(struct http_req *r, const struct key *key,
-    const struct key_made *made)
+create_go(struct http_req *r, const struct key *key, unsigned int network,
+    struct allowlist *list)
 {
 	const json_t		*body = http_json(r);
 	const char		*rootfs;
 	struct row_sandbox	 row = { 0 };
-	struct allowlist	*list = NULL;
 	struct box		*b;
-	unsigned int		 network;
 	char			 id[27];
 
-	if (made != NULL) {
-		create_made(r, made);
-		return;
-	}
-	if (env.stopping) {
-		http_fail(r, CODE_STOPPING, NULL, "The server stops.");
-		return;
-	}
 	if (create_limits(r, body, &row) == -1 ||
-	    create_name(r, body, row.name) == -1 ||
-	    create_network(r, body, &network, &list) == -1)
+	    create_name(r, body, row.name) == -1) {
+		allowlist_free(list);
 		return;
+	}
 	row.labels = list_from_object(json_object_get(body, "labels"));
 	row.env = list_from_object(json_object_get(body, "env"));
 	if (create_lists(r, &row) == -1) {
@@ -374,6 +361,53 @@ create_begin(struct http_req *r, const struct key *key,
 	b->env = row.env;
 	boot_create(b, http_actor(r), http_id(r), key, create_recorded,
 	    create_done, r);
+}
+
+struct create {
+	struct http_req		*req;
+	const struct key	*key;		/* borrowed: the request's */
+};
+
+static void
+create_stopping(struct http_req *r)
+{
+	http_fail(r, CODE_STOPPING, NULL, "The server stops.");
+}
+
+static void
+create_listed(void *arg, struct allowlist *list)
+{
+	struct create	*c = arg;
+
+	if (list != NULL && env.stopping) {
+		allowlist_free(list);
+		create_stopping(c->req);
+	} else if (list != NULL)
+		create_go(c->req, c->key, NETWORK_ALLOWLIST, list);
+	free(c);
+}
+
+static void
+create_begin(struct http_req *r, const struct key *key,
+    const struct key_made *made)
+{
+	struct create	*c;
+	unsigned int	 network;
+
+	if (made != NULL)
+		create_made(r, made);
+	else if (env.stopping)
+		create_stopping(r);
+	else if (create_network(r, http_json(r), &network) == -1)
+		;				/* was answered */
+	else if (network != NETWORK_ALLOWLIST)
+		create_go(r, key, network, NULL);
+	else {
+		c = xcalloc(1, sizeof(*c));
+		c->req = r;
+		c->key = key;
+		allowlist_take(r, "allow", create_listed, c);
+	}
 }
 
 void

@@ -225,6 +225,7 @@ struct box {
 	/* its network: network.c */
 	enum { CHANGE_NOT, CHANGE_ASKED, CHANGE_AMENDS } changing;
 	int			 net_told;	/* by netd, later than privd */
+	int			 list_due;	/* netd has not taken the last */
 	int			 led_out;	/* it was no none in this run */
 	struct allowlist	*list;	/* owned; until stored has it */
 	struct denials		*denials;	/* owned; NULL: none yet */
@@ -512,21 +513,19 @@ void	 sessions_forsaken(struct box *);
 void	 session_announced(struct box *, const char *id, const char *name,
 	    const struct wire_list *argv);
 
-/* ---- network.c ---------------------------------------------------- */
+/* ---- allowlist.c --------------------------------------------------- */
 
-/* The kind of this name.  0, or -1 and it was answered. */
-/*
- * allowlist.c: a list in canonical form, in order, each entry once.
- */
+/* In canonical form, in order, each entry once. */
 struct allowlist { char **v; size_t n, cap; };
 
 void	 allowlist_free(struct allowlist *);		/* NULL too */
 /*
- * From a request's member, an array of strings; NULL: it was answered why
- * not.
+ * From a member of a request's body, an array of strings; without one, an
+ * empty list.  Calls cb once, also from within the call, with a list that is
+ * cb's, or with NULL: it was answered why not.
  */
-struct allowlist *allowlist_take(struct http_req *, const json_t *entries,
-	    const char *member);
+void	 allowlist_take(struct http_req *, const char *member,
+	    void (*cb)(void *, struct allowlist *), void *arg);
 /* 0, or -1: they are more than ALLOW_MAX now. */
 int	 allowlist_change(struct allowlist *, const struct allowlist *add,
 	    const struct allowlist *drop);
@@ -541,10 +540,13 @@ void	 allowlist_put(const char *id, struct allowlist *,
 void	 allowlist_get(const char *id, void (*cb)(void *, struct allowlist *,
 	    enum wb_code, const char *detail), void *arg);
 
+/* ---- network.c ---------------------------------------------------- */
+
+/* The kind of this name.  0, or -1 and it was answered. */
 int	 network_asked(struct http_req *, const char *name,
 	    unsigned int *ret);
 unsigned int network_default(void);
-/* netd has it as another kind than the row: asks for this one. */
+/* netd has it as another kind, or by another list, than the row. */
 void	 network_amend(struct box *);
 
 /* ---- now.c -------------------------------------------------------- */

@@ -93,21 +93,25 @@ addr_text(const struct denied *d, char buf[INET6_ADDRSTRLEN])
 static const char *
 entry(const struct denied *d, char buf[ALLOW_TEXT])
 {
+	char	name[ALLOW_NAME];
+
 	buf[0] = '\0';
 	if (d->name == NULL || (d->rule != DENIED_NAME &&
-	    d->rule != DENIED_PORT))
+	    d->rule != DENIED_PORT) ||
+	    allow_name(d->name, strlen(d->name), name) == -1)
 		return buf;
 	if (d->port == 0)
-		(void)snprintf(buf, ALLOW_TEXT, "%s", d->name);
+		(void)snprintf(buf, ALLOW_TEXT, "%s", name);
 	else
-		(void)snprintf(buf, ALLOW_TEXT, "%s:%u", d->name, d->port);
+		(void)snprintf(buf, ALLOW_TEXT, "%s:%u", name, d->port);
 	return buf;
 }
 
+/* Not what is left of several. */
 static int
 is_one(const struct denied *d)
 {
-	return d->len != 0 || d->name != NULL;
+	return d->len != 0 || d->name != NULL || d->proto != 0;
 }
 
 static void
@@ -220,9 +224,9 @@ find(const struct denials *dn, const struct denied *d)
 
 	for (i = 0; i < dn->n && is_one(d); i++) {
 		o = nth(dn, i);
-		if (has_name(o, d->name) && o->at_ms == d->at_ms && o->rule == d->rule &&
+		if (o->at_ms == d->at_ms && o->rule == d->rule &&
 		    o->proto == d->proto && o->port == d->port &&
-		    o->len == d->len &&
+		    o->len == d->len && has_name(o, d->name) &&
 		    memcmp(o->addr, d->addr, sizeof(o->addr)) == 0)
 			return o;
 	}
@@ -295,8 +299,9 @@ wrong(const struct msg_net_denied *m)
 {
 	if (m->address.len != 0 && m->address.len != 4 && m->address.len != 16)
 		return "address has neither 4 nor 16 bytes";
-	if (m->address.len == 0 && m->name[0] == '\0' &&
-	    (m->port != 0 || m->protocol != 0))
+	/* the name service as a whole has a limit: it has neither */
+	if (m->rule != DENIED_LIMITED && m->address.len == 0 &&
+	    m->name[0] == '\0' && (m->port != 0 || m->protocol != 0))
 		return "a port or protocol without an address or name";
 	return NULL;
 }

@@ -103,7 +103,7 @@ poll_netd(void *arg, const struct msg *m)
 		denials_counted(p->box, n);
 	if (m->row->type == MSG_ERROR || n->state != NET_IS_OPEN)
 		p->net = "network";
-	else if (n->network != p->box->network &&
+	else if ((n->network != p->box->network || p->box->list_due) &&
 	    p->box->changing != CHANGE_ASKED) {
 		p->net = "network";
 		network_amend(p->box);

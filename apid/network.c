@@ -8,6 +8,8 @@
  * the whole set, was ended in the middle.  That the network is of another kind
  * than the row says is seen by boot.c when the box is attached, and by
  * health.c later, and is asked for once more; until then the box is SUSPECT.
+ * So is a list that could not be taken, which stays recorded: what it no more
+ * has may not be had again because what is new in it cannot be had yet.
  *
  * One change of a box at a time is under way.
  */
@@ -23,8 +25,8 @@ struct change {
 	struct box	*box;		/* referenced */
 	struct http_req	*req;		/* NULL: it is amended */
 	unsigned int	 from, to;
-	struct allowlist *list;		/* owned; the new one, or what of */
-	struct allowlist *drop;		/* the old one goes; NULL: none */
+	struct allowlist *list, *drop;	/* owned; NULL: the list is whole; */
+					/* what comes to it, and goes */
 	enum wb_code	 code;		/* why it goes back */
 	char		 detail[256];
 };
@@ -82,9 +84,12 @@ static void
 change_set(struct box *b, unsigned int network)
 {
 	b->led_out |= b->network != NETWORK_NONE;
+	if (b->network != network) {
+		b->counted = 0;		/* by the other kind */
+		b->list_due = 0;
+	}
 	b->network = network;
 	b->changed_ms = now_ms();
-	b->counted = 0;			/* by the other kind */
 }
 
 /* READY no more, or not for long. */
@@ -105,6 +110,15 @@ change_fail(struct change *c)
 		c->code = box_refuses(c->box, &why);
 	api_fail(c->req, c->code, why);
 	change_over(c);
+}
+
+/* Nothing has come of it. */
+static void
+change_refused(struct change *c, enum wb_code code, const char *detail)
+{
+	c->code = code;
+	(void)str_copy(c->detail, detail, sizeof(c->detail));	/* cut */
+	change_fail(c);
 }
 
 /* ---- on the record -------------------------------------------------- */
@@ -165,6 +179,8 @@ change_failed(struct change *c, const struct msg_error *e)
 		    code_name(c->code), change_back);
 		return;
 	}
+	if (c->to == c->from && c->to == NETWORK_ALLOWLIST)
+		c->box->list_due = 1;
 	box_health(c->box, SUSPECT, "network");
 	change_fail(c);
 }
@@ -189,6 +205,7 @@ change_told(void *arg, const struct msg *m)
 	(void)str_copy(c->box->ruleset, m->body.net_changed.ruleset,
 	    sizeof(c->box->ruleset));
 	c->box->net_told = 1;
+	c->box->list_due = 0;
 	if (c->req != NULL)
 		http_reply_json(c->req, 200, box_json(c->box));
 	else
@@ -210,8 +227,8 @@ network_amend(struct box *b)
 {
 	if (b->changing)
 		return;
-	log_warnx("box %s: its network is not %s", b->id,
-	    network_name(b->network));
+	log_warnx("box %s: its network is not %s%s", b->id,
+	    network_name(b->network), b->list_due ? " by its last list" : "");
 	b->led_out = 1;			/* one of the two does */
 	change_ask(change_new(b, NULL, b->network));
 }
@@ -224,9 +241,7 @@ change_recorded(void *arg, const struct msg *m)
 	struct change	*c = arg;
 
 	if (m->row->type == MSG_ERROR) {
-		api_fail(c->req, (enum wb_code)m->body.error.code,
-		    m->body.error.detail);
-		change_over(c);
+		change_refused(c, peer_code(m), peer_detail(m));
 		return;
 	}
 	change_set(c->box, c->to);
@@ -259,26 +274,10 @@ change_put(void *arg, enum wb_code code, const char *detail)
 {
 	struct change	*c = arg;
 
-	if (code == CODE_NONE && is_leaving(c->box))
-		code = box_refuses(c->box, &detail);
-	if (code != CODE_NONE) {
-		api_fail(c->req, code, detail);
-		change_over(c);
-		return;
-	}
-	change_record(c, c->to, "", change_recorded);
-}
-
-static void
-change_list(struct change *c)
-{
-	if (c->list->n > ALLOW_MAX) {
-		http_fail(c->req, CODE_BAD_REQUEST, "allow", "Expected: at "
-		    "most %d entries in all.", ALLOW_MAX);
-		change_over(c);
-		return;
-	}
-	allowlist_put(c->box->id, steal_ptr(&c->list), change_put, c);
+	if (code != CODE_NONE || is_leaving(c->box))
+		change_refused(c, code, detail);
+	else
+		change_record(c, c->to, "", change_recorded);
 }
 
 /* The list that it has is to have more, and less. */
@@ -286,18 +285,18 @@ static void
 change_read(void *arg, struct allowlist *now, enum wb_code code,
     const char *detail)
 {
-	struct change		*c = arg;
-	struct allowlist	*add = c->list;
+	struct change	*c = arg;
 
-	if (now == NULL) {
-		api_fail(c->req, code, detail);
+	if (now == NULL || is_leaving(c->box)) {
+		allowlist_free(now);
+		change_refused(c, code, detail);
+	} else if (allowlist_change(now, c->list, c->drop) == -1) {
+		allowlist_free(now);
+		http_fail(c->req, CODE_BAD_REQUEST, "add", "Expected: at "
+		    "most %d entries in all.", ALLOW_MAX);
 		change_over(c);
-		return;
-	}
-	c->list = now;
-	(void)allowlist_change(now, add, c->drop);	/* told by its size */
-	allowlist_free(add);
-	change_list(c);
+	} else
+		allowlist_put(c->box->id, now, change_put, c);
 }
 
 /* Which members a body may have beside the kind; 0: it was answered. */
@@ -305,54 +304,62 @@ static int
 members_fit(struct http_req *r, const struct box *b, unsigned int to)
 {
 	const json_t	*body = http_json(r);
-	int		 some = json_object_get(body, "add") != NULL ||
-			    json_object_get(body, "remove") != NULL;
+	const char	*some = json_object_get(body, "add") != NULL ? "add" :
+			    json_object_get(body, "remove") != NULL ?
+			    "remove" : NULL;
+	int		 allow = json_object_get(body, "allow") != NULL;
 
-	if (to != NETWORK_ALLOWLIST && (some ||
-	    json_object_get(body, "allow") != NULL))
-		http_fail(r, CODE_BAD_REQUEST, some ? "add" : "allow",
+	if (to != NETWORK_ALLOWLIST && (some != NULL || allow))
+		http_fail(r, CODE_BAD_REQUEST, some != NULL ? some : "allow",
 		    "Expected: nothing, for only \"network\": \"allowlist\" "
 		    "has a list.");
-	else if (some && json_object_get(body, "allow") != NULL)
+	else if (some != NULL && allow)
 		http_fail(r, CODE_BAD_REQUEST, "allow", "Expected: either "
 		    "the whole list, or \"add\" and \"remove\".");
-	else if (some && b->network != NETWORK_ALLOWLIST)
-		http_fail(r, CODE_BAD_REQUEST, "add", "Expected: \"allow\", "
+	else if (some != NULL && b->network != NETWORK_ALLOWLIST)
+		http_fail(r, CODE_BAD_REQUEST, some, "Expected: \"allow\", "
 		    "the whole list, for the sandbox has none yet.");
 	else
 		return 1;
 	return 0;
 }
 
-/* NULL: it was answered. */
-static struct allowlist *
-member(struct http_req *r, const char *name)
+static int
+is_whole(const json_t *body)
 {
-	return allowlist_take(r, json_object_get(http_json(r), name), name);
+	return json_object_get(body, "add") == NULL &&
+	    json_object_get(body, "remove") == NULL;
 }
 
 static void
-change_allowlist(struct http_req *r, struct box *b)
+change_dropped(void *arg, struct allowlist *drop)
 {
-	const json_t		*body = http_json(r);
-	int			 whole = json_object_get(body, "add") == NULL &&
-				    json_object_get(body, "remove") == NULL;
-	struct allowlist	*list = member(r, whole ? "allow" : "add"),
-				*drop = list == NULL ? NULL :
-				    member(r, "remove");
-	struct change		*c;
+	struct change	*c = arg;
 
 	if (drop == NULL) {
-		allowlist_free(list);
+		change_over(c);
 		return;
 	}
-	c = change_new(b, r, NETWORK_ALLOWLIST);
-	c->list = list;
 	c->drop = drop;
-	if (whole)
-		change_list(c);
-	else
-		allowlist_get(b->id, change_read, c);
+	allowlist_get(c->box->id, change_read, c);
+}
+
+/* The whole list, or what is new. */
+static void
+change_taken(void *arg, struct allowlist *list)
+{
+	struct change	*c = arg;
+
+	if (list == NULL) {
+		change_over(c);
+		return;
+	}
+	if (is_whole(http_json(c->req)))
+		allowlist_put(c->box->id, list, change_put, c);
+	else {
+		c->list = list;
+		allowlist_take(c->req, "remove", change_dropped, c);
+	}
 }
 
 void
@@ -368,7 +375,8 @@ api_sandbox_network(struct http_req *r)
 		return;
 	if (to == NETWORK_ALLOWLIST && (to != b->network ||
 	    json_object_size(body) > 1))
-		change_allowlist(r, b);
+		allowlist_take(r, is_whole(body) ? "allow" : "add",
+		    change_taken, change_new(b, r, to));
 	else if (to == b->network)	/* netd says whether it is so */
 		change_ask(change_new(b, r, to));
 	else
@@ -377,31 +385,54 @@ api_sandbox_network(struct http_req *r)
 
 /* ---- what there is ------------------------------------------------------ */
 
+struct ask_list {
+	struct http_req	*req;
+	struct box	*box;		/* referenced */
+};
+
+static void
+list_reply(struct http_req *r, const struct box *b, json_t *list)
+{
+	http_reply_json(r, 200, json_pack("{ss so}", "network",
+	    network_name(b->network), "allow", list));
+}
+
 static void
 list_told(void *arg, struct allowlist *l, enum wb_code code,
     const char *detail)
 {
-	struct http_req	*r = arg;
+	struct ask_list	*a = arg;
 
-	if (l == NULL)
-		api_fail(r, code, detail);
-	else
-		http_reply_json(r, 200, json_pack("{ss so}", "network",
+	if (l != NULL)
+		http_reply_json(a->req, 200, json_pack("{ss so}", "network",
 		    network_name(NETWORK_ALLOWLIST), "allow",
 		    allowlist_json(l)));
+	else if (!a->box->listed)
+		api_no_box(a->req);
+	else if (a->box->network != NETWORK_ALLOWLIST)	/* meanwhile */
+		list_reply(a->req, a->box, json_null());
+	else
+		api_fail(a->req, code == CODE_NOT_FOUND ? CODE_INTERNAL :
+		    code, detail);
 	allowlist_free(l);
+	box_unref(a->box);
+	free(a);
 }
 
 void
 api_sandbox_network_get(struct http_req *r)
 {
-	const struct box	*b = api_box(r);
+	struct ask_list	*a;
+	struct box	*b = api_box(r);
 
 	if (b == NULL)
 		return;
-	if (b->network == NETWORK_ALLOWLIST)
-		allowlist_get(b->id, list_told, r);
-	else
-		http_reply_json(r, 200, json_pack("{ss sn}", "network",
-		    network_name(b->network), "allow"));
+	if (b->network != NETWORK_ALLOWLIST) {
+		list_reply(r, b, json_null());
+		return;
+	}
+	a = xcalloc(1, sizeof(*a));
+	a->req = r;
+	a->box = box_ref(b);
+	allowlist_get(b->id, list_told, a);
 }

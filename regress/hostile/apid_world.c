@@ -18,14 +18,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apid_lists.h"
 #include "apid_runner.h"
-#include "conf.h"
+#include "apid_start.h"
 #include "ulid.h"
 #include "xmalloc.h"
-
-#ifndef WB_LIBEXECDIR
-#define WB_LIBEXECDIR	""	/* a default that is of no use here */
-#endif
 
 #define SESSIONS	4096
 
@@ -189,6 +186,8 @@ privd_box(const struct msg *m, struct world_box *b)
 
 	switch (m->row->type) {
 	case MSG_BOX_CREATE:
+		if (w.row[idx(b)].network == NETWORK_ALLOWLIST && !b->listed)
+			fault("privd", "a box of which no list is recorded");
 		if (act == ACT_MAKE_FAILS || act == ACT_NO_ROOTFS) {
 			(void)chan_error(&w.privd, m->rid,
 			    act == ACT_NO_ROOTFS ? CODE_ROOTFS_UNKNOWN :
@@ -367,6 +366,9 @@ stored_network(const struct msg *m)
 		(void)chan_error(&w.stored, m->rid, CODE_DISK_FULL, "full");
 		return;
 	}
+	if (lists_step(w.s, WORLD_RECORD, &w.stored, m->rid))
+		return;
+	lists_recorded(b, w.s, q->network == NETWORK_ALLOWLIST);
 	w.row[idx(b)].network = q->network;
 	(void)str_copy(b->network_why, q->reason, 128);
 	b->networks++;
@@ -502,6 +504,23 @@ stored_event(const struct msg *m)
 	(void)chan_send(&w.stored, MSG_EVENT_APPENDED, m->rid, &a, -1);
 }
 
+/* Both begin with the id. */
+static void
+stored_list(const struct msg *m)
+{
+	struct world_box	*b = by_id(m->body.allow_read.id);
+	const char		*why;
+
+	if (b == NULL)
+		why = "a list of nobody's";
+	else if (m->row->type == MSG_ALLOW_PUT)
+		why = lists_put(b, w.s, &w.stored, m);
+	else
+		why = lists_read(b, w.s, &w.stored, m);
+	if (why != NULL)
+		fault("stored", why);
+}
+
 static void
 stored_msg(const struct msg *m)
 {
@@ -536,6 +555,10 @@ stored_msg(const struct msg *m)
 		break;
 	case MSG_SANDBOX_NETWORK:
 		stored_network(m);
+		break;
+	case MSG_ALLOW_PUT:
+	case MSG_ALLOW_READ:
+		stored_list(m);
 		break;
 	case MSG_SESSION_PUT:
 		stored_put(m);
@@ -591,6 +614,8 @@ netd_change(const struct msg *m, struct world_box *b)
 	if (w.row[idx(b)].network != q->network)
 		fault("netd", "a network of which there is no record");
 	b->changes++;
+	if (lists_step(w.s, WORLD_CHANGE, &w.netd, m->rid))
+		return;
 	if (act == ACT_NOCHANGE || act == ACT_SHORT_BACK) {
 		(void)chan_error(&w.netd, m->rid, CODE_INTERNAL, "cannot");
 		return;
@@ -640,10 +665,15 @@ netd_msg(const struct msg *m)
 	    .uplink = b == NULL || act_of(b->name) != ACT_SHUT,
 	    .sealed = w.s->totals[0], .host = w.s->totals[1],
 	    .limited = w.s->totals[2], .protocol = w.s->totals[3],
+	    .address = w.s->totals[4],
 	    .network = netd_network(b),
 	    .connections = 7, .names = 12, .sent_bytes = 8, .sent_packets = 9,
 	    .received_bytes = UINT64_MAX, .received_packets = 11 };
 
+	if (m->row->type == MSG_NET_NAMES) {
+		lists_names(w.s, &w.netd, m);
+		return;
+	}
 	if (m->row->type == MSG_NET_CHANGE) {
 		if (b == NULL)
 			fault("netd", "a network of nobody's");
@@ -751,6 +781,7 @@ world_loop(void)
 		if (w.netd.fd != -1)
 			netd_tell();
 		netd_let_go();
+		lists_let_go(w.s);
 		for (r = w.rn; r < w.rn + WORLD_BOXES * 4; r++)
 			if (r->used)
 				pump_rn(r);
@@ -766,61 +797,6 @@ world_loop(void)
 }
 
 /* ---- starting apid ------------------------------------------------------------------------ */
-
-static int
-conf_fd(void)
-{
-	static struct conf	c;
-
-	memset(&c, 0, sizeof(c));
-#define C_STR(word, f, max, cs, d, doc) (void)str_copy(c.f, d, sizeof(c.f));
-#define C_U64(word, f, lo, hi, d, doc)	c.f = d;
-#define C_BOOL(word, f, d, doc)		c.f = d;
-#define X_U64(f, lo, hi)		c.f = lo;
-#include "conf.def"
-	c.uid_apid = c.gid_apid = 64123;
-	(void)str_copy(c.log_level, "debug", sizeof(c.log_level));
-	return conf_seal(&c);
-}
-
-static int
-token_fd(void)
-{
-	int	fd = memfd_create("token", MFD_ALLOW_SEALING);
-
-	if (fd == -1 || write(fd, WORLD_TOKEN, strlen(WORLD_TOKEN)) == -1)
-		err(1, "token");
-	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK |
-	    F_SEAL_GROW | F_SEAL_SEAL);
-	return fd;
-}
-
-/* apid's descriptors, then the program. */
-static void
-apid_exec(int privd, int stored, int netd, int log)
-{
-	static char	 path[] = WB_TOP_BUILDDIR "/apid/apid";
-	char		*argv[] = { path, NULL }, *envp[] = { NULL };
-	int		 fd[8], i;
-
-	fd[0] = open("/dev/null", O_RDWR);
-	fd[1] = fd[0];
-	fd[2] = log;
-	fd[3] = privd;
-	fd[4] = conf_fd();
-	fd[5] = stored;
-	fd[6] = netd;
-	fd[7] = token_fd();
-	for (i = 0; i < 8; i++)
-		if ((fd[i] = fcntl(fd[i], F_DUPFD, 100)) == -1)
-			err(1, "dup");
-	for (i = 0; i < 8; i++)
-		if (dup2(fd[i], i) == -1)
-			err(1, "dup2");
-	(void)close_range(8, ~0U, 0);
-	(void)execve(path, argv, envp);
-	_exit(127);
-}
 
 static pid_t
 apid_start(int log)
@@ -886,7 +862,10 @@ world_row(struct world *wd, const char *name, unsigned int state, int found)
 void
 world_row_network(struct world *wd, unsigned int network)
 {
+	struct world_box	*b = &wd->s->box[wd->s->nbox - 1];
+
 	w.row[wd->s->nbox - 1].network = network;
+	lists_recorded(b, wd->s, network == NETWORK_ALLOWLIST);
 }
 
 void

@@ -16,6 +16,7 @@
 #include "proto.h"
 
 #define WORLD_BOXES	64
+#define WORLD_LIST	512		/* bytes of a list that are kept */
 #define WORLD_TOKEN	"0123456789abcdef0123456789abcdef"
 
 /* What a runner does; the name is the box's, up to the last dash. */
@@ -101,7 +102,17 @@ struct world_box {
 	unsigned denied_rows;		/* of the last answer; its first: */
 	uint8_t	 denied_addr[16];
 	uint64_t denied_count;
+	/* its list: what was put last, and what is recorded */
+	unsigned put_pages, put_most;	/* of entries in a page */
+	volatile unsigned puts;		/* ALLOW_PUT, of all lists */
+	unsigned put_n, list_n;
+	char	 put[WORLD_LIST], list[WORLD_LIST];	/* the first of them */
+	volatile int listed;		/* there is one */
 };
+
+/* Steps at which stored or netd can be made to fail, or to wait. */
+enum world_step { WORLD_NO_STEP, WORLD_PUT, WORLD_READ, WORLD_RECORD,
+    WORLD_CHANGE, WORLD_NAMES };
 
 struct world_shared {
 	struct world_box box[WORLD_BOXES];
@@ -113,6 +124,14 @@ struct world_shared {
 	char		 fault[200];
 	volatile int	 end_box;	/* index + 1: BOX_ENDED for it */
 	volatile int	 let_go;	/* ACT_STAYED becomes what is asked */
+	/* At the nth of these, from 1 on, each time or once: */
+	volatile enum world_step at_step;
+	volatile unsigned at_nth, at_seen;
+	volatile int	 at_once;
+	volatile enum wb_code at_code;	/* fails so; NONE: waits: */
+	volatile int	 waits, go_on;	/* until go_on, then fails */
+	volatile unsigned reads;	/* ALLOW_READ */
+	volatile int	 odd_names;	/* NET_NAMES: hostile rows */
 
 	/* what netd shall tell: the address counts up with each */
 	struct msg_net_denied denied;
@@ -122,7 +141,7 @@ struct world_shared {
 	volatile unsigned denied_left;
 	const void	*netd_says;	/* raw; from before the world began */
 	volatile size_t	 netd_len;
-	uint64_t	 totals[4];	/* in NET_STATUS_IS */
+	uint64_t	 totals[5];	/* in NET_STATUS_IS */
 	/* egress.denied as appended */
 	volatile unsigned denied_records, denied_sums;
 	uint64_t	 denied_count;	/* sum of all */
