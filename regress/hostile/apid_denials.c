@@ -48,6 +48,8 @@ setup(void)
 	world_row_network(&w, NETWORK_EGRESS);
 	world_row(&w, "good-f", BOX_READY, 2);
 	world_row_network(&w, NETWORK_EGRESS);
+	world_row(&w, "good-a", BOX_READY, 2);
+	world_row_network(&w, NETWORK_ALLOWLIST);
 	world_row(&w, "good-n", BOX_READY, 2);
 	world_row(&w, "good-s", BOX_STOPPED, 1);
 	world_row_network(&w, NETWORK_EGRESS);
@@ -259,6 +261,168 @@ START_TEST(ended)
 }
 END_TEST
 
+/* ---- by name ----------------------------------------------------------------- */
+
+static struct msg_net_denied
+named(const char *name, unsigned int rule, unsigned int port)
+{
+	struct msg_net_denied	m = of("good-a", 1);
+
+	m.rule = rule;
+	m.port = port;
+	(void)str_copy(m.name, name, sizeof(m.name));
+	return m;
+}
+
+static void
+tell_named(const struct msg_net_denied *m)
+{
+	world_denied(&w, m, metadata, 0, 1);
+}
+
+START_TEST(by_name)
+{
+	struct msg_net_denied	m = named("x.example", DENIED_NAME, 0);
+
+	m.protocol = 17;
+	tell_named(&m);
+	await("good-a", "/denials", "\"rule\":\"name\",\"address\":null,"
+	    "\"protocol\":\"udp\",\"port\":null,\"count\":1,"
+	    "\"name\":\"x.example\",\"entry\":\"x.example\"}]");
+	await_records(1);
+	ck_assert_str_eq(w.s->denied_last.reason, "name");
+	ck_assert_str_eq(w.s->denied_data.name, "x.example");
+	ck_assert_str_eq(w.s->denied_data.entry, "x.example");
+	ck_assert_str_eq(w.s->denied_data.address, "");
+	ck_assert_str_eq(w.s->denied_data.protocol, "udp");
+	/* once more is the same one; another name, or none, is not */
+	tell_named(&m);
+	await("good-a", "/denials", "\"count\":2,\"name\":\"x.example\"");
+	(void)str_copy(m.name, "y.example", sizeof(m.name));
+	tell_named(&m);
+	await("good-a", "/denials", "\"count\":1,\"name\":\"y.example\"");
+	m.name[0] = '\0';
+	m.protocol = 0;
+	m.count = 9;
+	tell_named(&m);
+	await("good-a", "/denials", "\"protocol\":null,\"port\":null,"
+	    "\"count\":9" UNNAMED ",");
+	await("good-a", "/denials", "\"count\":1,\"name\":\"y.example\"");
+	/* by another port */
+	m = named("x.example", DENIED_PORT, 8443);
+	tell_named(&m);
+	await("good-a", "/denials", "\"rule\":\"port\",\"address\":null,"
+	    "\"protocol\":\"tcp\",\"port\":8443,\"count\":1,"
+	    "\"name\":\"x.example\",\"entry\":\"x.example:8443\"}");
+	await_records(5);
+	ck_assert_str_eq(w.s->denied_data.entry, "x.example:8443");
+}
+END_TEST
+
+/* What no entry would have allowed has none. */
+START_TEST(no_entry)
+{
+	static const struct {
+		const char	*name;
+		unsigned int	 rule;
+		const char	*shown;
+	}	of_them[] = {
+		{ "x.example", DENIED_TLS, "\"x.example\"" },
+		{ "x.example", DENIED_HTTP, "\"x.example\"" },
+		{ "x.example", DENIED_EXHAUSTED, "\"x.example\"" },
+		{ "x.example", DENIED_SEALED, "\"x.example\"" },
+		{ "x.example", DENIED_LIMITED, "\"x.example\"" },
+		{ "no name", DENIED_NAME, "\"no name\"" },
+		{ "a\\\"b", DENIED_NAME, "\"a\\\\\\\"b\"" },
+		{ "192.0.2.1", DENIED_NAME, "\"192.0.2.1\"" },
+		{ "-", DENIED_PORT, "\"-\"" },
+	};
+	struct msg_net_denied	m = named(of_them[_i].name, of_them[_i].rule,
+				    443);
+	char			text[128];
+
+	(void)snprintf(text, sizeof(text), "\"name\":%s,\"entry\":null}]",
+	    of_them[_i].shown);
+	tell_named(&m);
+	await("good-a", "/denials", text);
+	await_records(1);
+	ck_assert_str_eq(w.s->denied_data.name, of_them[_i].name);
+	ck_assert_str_eq(w.s->denied_data.entry, "");
+}
+END_TEST
+
+/* With an address as well: what the name led to. */
+START_TEST(led_to)
+{
+	struct msg_net_denied	m = named("x.example", DENIED_SEALED, 443);
+
+	world_denied(&w, &m, metadata, 4, 1);
+	await("good-a", "/denials", "\"address\":\"169.254.169.254\","
+	    "\"protocol\":\"tcp\",\"port\":443,\"count\":1,"
+	    "\"name\":\"x.example\",\"entry\":null}]");
+	/* the same place by another name is another one */
+	(void)str_copy(m.name, "y.example", sizeof(m.name));
+	world_denied(&w, &m, metadata, 4, 1);
+	await("good-a", "/denials", "\"count\":1,\"name\":\"x.example\"");
+	await("good-a", "/denials", "\"count\":1,\"name\":\"y.example\"");
+}
+END_TEST
+
+/* The name service as a whole has a limit: netd, and all else, goes on. */
+START_TEST(names_limited)
+{
+	struct msg_net_denied	m = named("", DENIED_LIMITED, 53);
+
+	m.protocol = 17;
+	m.count = 500;
+	tell_named(&m);
+	await("good-a", "/denials", "\"rule\":\"limited\",\"address\":null,"
+	    "\"protocol\":\"udp\",\"port\":53,\"count\":500" UNNAMED "]");
+	await_records(1);
+	ck_assert_str_eq(w.s->denied_data.protocol, "udp");
+	ck_assert_uint_eq(w.s->denied_data.port, 53);
+	ck_assert(!is_gone());
+}
+END_TEST
+
+/* By rule: as told, where the kernel does not count; sums stay numbers. */
+START_TEST(named_totals)
+{
+	struct msg_net_denied	m = named("x.example", DENIED_NAME, 0);
+
+	w.s->totals[DENIED_ADDRESS] = 4;
+	m.count = 3;
+	world_denied(&w, &m, metadata, 0, 2);
+	m.rule = DENIED_HTTP;
+	m.count = INT64_MAX;
+	world_denied(&w, &m, metadata, 0, 2);
+	await("good-a", "", "\"address\":4,\"name\":6,\"port\":0,\"tls\":0,"
+	    "\"http\":9223372036854775807,\"namesExhausted\":0}");
+	/* and nobody else's */
+	await("good-e", "", "\"address\":4,\"name\":0,\"port\":0,");
+}
+END_TEST
+
+/* Many names: as many are held as of addresses, and records are bounded. */
+START_TEST(names_many)
+{
+	struct msg_net_denied	m = named("", DENIED_NAME, 0);
+	auto_free char		*body = NULL;
+	int			 i;
+
+	for (i = 0; i < RING + 20; i++) {
+		(void)snprintf(m.name, sizeof(m.name), "n%d.%0240d", i, 0);
+		tell_named(&m);
+	}
+	await("good-a", "/denials", "\"name\":\"n275.");
+	ck_assert_int_eq(on("GET", "good-a", "/denials", &body), 200);
+	ck_assert_uint_eq(count(body, "\"rule\":\"name\""), RING);
+	ck_has(body, "\"n20.");
+	ck_has_not(body, "\"n19.");
+	ck_assert_uint_le(w.s->denied_records, BURST + 1 + 12);
+}
+END_TEST
+
 /* ---- a netd that lies ------------------------------------------------------ */
 
 /* Of the time before, and of the time to come. */
@@ -347,6 +511,25 @@ START_TEST(crowded)
 }
 END_TEST
 
+/* Names of a box that has none, and a rule that does not fit: as told. */
+START_TEST(misfits)
+{
+	struct msg_net_denied	m = of("good-e", 1);
+
+	m.rule = DENIED_NAME;
+	(void)str_copy(m.name, "x.example", sizeof(m.name));
+	world_denied(&w, &m, metadata, 4, 1);
+	await("good-e", "/denials", "\"rule\":\"name\",\"address\":"
+	    "\"169.254.169.254\",");
+	m.rule = DENIED_ADDRESS;
+	m.name[0] = '\0';
+	m.port = m.protocol = 0;
+	world_denied(&w, &m, metadata, 0, 1);
+	await("good-e", "/denials", "\"rule\":\"address\",\"address\":null,");
+	ck_assert(!is_gone());
+}
+END_TEST
+
 /* Of nobody: the server goes on, and nobody has them. */
 START_TEST(strays)
 {
@@ -405,9 +588,16 @@ main(void)
 	tcase_add_test(t, newest);
 	tcase_add_test(t, asked);
 	tcase_add_test(t, ended);
+	tcase_add_test(t, by_name);
+	tcase_add_loop_test(t, no_entry, 0, 9);
+	tcase_add_test(t, led_to);
+	tcase_add_test(t, names_limited);
+	tcase_add_test(t, named_totals);
+	tcase_add_test(t, names_many);
 	tcase_add_test(t, times);
 	tcase_add_test(t, flooded);
 	tcase_add_test(t, crowded);
+	tcase_add_test(t, misfits);
 	tcase_add_test(t, strays);
 	tcase_add_loop_test(t, nonsense, 0, 8);
 	suite_add_tcase(s, t);
