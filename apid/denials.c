@@ -107,11 +107,10 @@ entry(const struct denied *d, char buf[ALLOW_TEXT])
 	return buf;
 }
 
-/* Not what is left of several. */
 static int
 is_one(const struct denied *d)
 {
-	return d->len != 0 || d->name != NULL || d->proto != 0;
+	return d->len != 0 || d->name != NULL;
 }
 
 static void
@@ -299,9 +298,8 @@ wrong(const struct msg_net_denied *m)
 {
 	if (m->address.len != 0 && m->address.len != 4 && m->address.len != 16)
 		return "address has neither 4 nor 16 bytes";
-	/* the name service as a whole has a limit: it has neither */
-	if (m->rule != DENIED_LIMITED && m->address.len == 0 &&
-	    m->name[0] == '\0' && (m->port != 0 || m->protocol != 0))
+	if (m->address.len == 0 && m->name[0] == '\0' &&
+	    (m->port != 0 || m->protocol != 0))
 		return "a port or protocol without an address or name";
 	return NULL;
 }

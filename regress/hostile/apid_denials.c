@@ -368,23 +368,6 @@ START_TEST(led_to)
 }
 END_TEST
 
-/* The name service as a whole has a limit: netd, and all else, goes on. */
-START_TEST(names_limited)
-{
-	struct msg_net_denied	m = named("", DENIED_LIMITED, 53);
-
-	m.protocol = 17;
-	m.count = 500;
-	tell_named(&m);
-	await("good-a", "/denials", "\"rule\":\"limited\",\"address\":null,"
-	    "\"protocol\":\"udp\",\"port\":53,\"count\":500" UNNAMED "]");
-	await_records(1);
-	ck_assert_str_eq(w.s->denied_data.protocol, "udp");
-	ck_assert_uint_eq(w.s->denied_data.port, 53);
-	ck_assert(!is_gone());
-}
-END_TEST
-
 /* By rule: as told, where the kernel does not count; sums stay numbers. */
 START_TEST(named_totals)
 {
@@ -591,7 +574,6 @@ main(void)
 	tcase_add_test(t, by_name);
 	tcase_add_loop_test(t, no_entry, 0, 9);
 	tcase_add_test(t, led_to);
-	tcase_add_test(t, names_limited);
 	tcase_add_test(t, named_totals);
 	tcase_add_test(t, names_many);
 	tcase_add_test(t, times);
