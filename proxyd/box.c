@@ -43,6 +43,7 @@
 #define TAKE		256	/* numbers at a time */
 #define WAITS		64	/* names that wait for them */
 #define AGAIN		5	/* a list that changes while it is read */
+#define LAST_PAGE	1023	/* of a list; proto.def */
 #define DENIALS		32	/* that differ, in one TELL_MS */
 #define TELL_MS		200
 #define ROWS		256	/* of one answer */
@@ -314,7 +315,8 @@ box_name(struct box *b, const char *name, void (*cb)(void *, struct named *),
 
 	if (n == NULL && names_left(b->names) > 0)
 		n = names_give(b->names, name);
-	if (n != NULL || s->gone || s->used_up || s->nwaits == WAITS) {
+	if (n != NULL || names_left(b->names) > 0 || s->gone || s->used_up ||
+	    s->nwaits == WAITS) {
 		cb(arg, n);
 		return;
 	}
@@ -400,6 +402,8 @@ read_page(struct reading *r, const struct msg_allow_page *p)
 
 	if (r->generation != 0 && p->generation != r->generation)
 		return "stored tells another's page";
+	if (p->more != 0 && (p->entries.n == 0 || r->page == LAST_PAGE))
+		return "its pages do not end";
 	r->generation = p->generation;
 	for (i = 0; i < p->entries.n; i++) {
 		if ((n = p->entries.v[i].len) >= sizeof(entry))
