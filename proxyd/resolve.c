@@ -395,6 +395,8 @@ resolve_open(const struct conf *c)
 	struct ares_options	 o = {
 		.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES,
 		.timeout = TIMEOUT_MS, .tries = TRIES,
+		/* getaddrinfo searches in spite of the flag: nowhere, then */
+		.domains = NULL, .ndomains = 0, .ndots = 0,
 		.lookups = lookups, .sock_state_cb = on_socket };
 	int			 e;
 
@@ -406,6 +408,7 @@ resolve_open(const struct conf *c)
 	if ((e = ares_library_init(ARES_LIB_INIT_ALL)) != ARES_SUCCESS ||
 	    (e = ares_init_options(&rs.ares, &o, ARES_OPT_FLAGS |
 	    ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
+	    ARES_OPT_DOMAINS | ARES_OPT_NDOTS |
 	    ARES_OPT_SOCK_STATE_CB)) != ARES_SUCCESS)
 		fatalx("start c-ares: %s", ares_strerror(e));
 	servers_set(c);
