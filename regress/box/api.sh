@@ -62,7 +62,7 @@ await is_ready soon && pass "  and it becomes READY" || fail "never READY" "$bod
 want "network left out" 201 POST /v1/sandboxes '{"name":"plain"}'
 member network egress
 want "  and it goes" 200 DELETE '/v1/sandboxes/plain?graceSeconds=0'
-want "another network" 422 POST /v1/sandboxes '{"name":"x","network":"allowlist"}'
+want "another network" 422 POST /v1/sandboxes '{"name":"x","network":"vpn"}'
 member code network-unsupported
 want "name taken" 409 POST /v1/sandboxes '{"name":"demo","network":"none"}'
 member code name-taken

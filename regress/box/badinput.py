@@ -993,9 +993,45 @@ def _(w):
         yield run(SESS, limits={"memoryBytes": 1048576})
 
 
-@case("another network than none and egress")
+@case("an entry of a list that is no host by name")
 def _(w):
-    for n in ("allowlist", "None", "", "host", "none "):
+    for e in ("192.0.2.1", "[::1]:443", "http://a.example", "a@b.example",
+              "a.example/x", "a.example:0", "a.example:80,", "*", "*.example",
+              "a.*.example", "a..example", "-a.example", "a b.example",
+              "a" * 64 + ".example", "a." * 127 + "example", "a" * 1024):
+        yield (box(network="allowlist", allow=["ok.example", e]), "allow[1]")
+        yield (put(ONE + "/network", {"network": "allowlist", "allow": [e]}),
+               "allow[0]")
+    for e in ("", "a\nb", "a" * 1025, 7, None, []):
+        yield box(network="allowlist", allow=[e]), "allow[0]"
+
+
+@case("a list for another network than allowlist")
+def _(w):
+    yield box(allow=["a.example"]), "allow"
+    yield box(network="egress", allow=[]), "allow"
+    for m in ("allow", "add", "remove"):
+        yield put(ONE + "/network", {"network": "none", m: []}), m
+
+
+@case("a whole list beside a change of it, or a change of none")
+def _(w):
+    for m in ("add", "remove"):
+        yield (put(ONE + "/network", {"network": "allowlist", "allow": [],
+                                      m: []}), "allow")
+        yield put(ONE + "/network", {"network": "allowlist", m: []}), m
+
+
+@case("more than 10,000 entries")
+def _(w):
+    many = ["h%d.example" % i for i in range(10001)]
+    yield box(network="allowlist", allow=many)
+    yield put(ONE + "/network", {"network": "allowlist", "allow": many})
+
+
+@case("another network than none, egress and allowlist")
+def _(w):
+    for n in ("vpn", "Allowlist", "None", "", "host", "none "):
         yield box(network=n)
         yield put(SB + "/sealed/network", {"network": n})
 
