@@ -5,6 +5,17 @@
  */
 #include <stdlib.h>
 
+/* What would come in a later turn comes now. */
+int
+event_base_once(struct event_base *base, evutil_socket_t fd, short what,
+    event_callback_fn cb, void *arg, const struct timeval *tv)
+{
+	(void)base;
+	(void)tv;
+	cb(fd, what, arg);
+	return 0;
+}
+
 #define NOT_CALLED(f)							\
 void f(void);								\
 void									\
