@@ -3,6 +3,7 @@
  *
  * Without headers: only their names matter.
  */
+#include <event2/event.h>
 #include <stdlib.h>
 
 /* What would come in a later turn comes now. */
