@@ -415,7 +415,7 @@ tell_network(struct chan *c, uint32_t rid)
 {
 	struct msg_box_denials_are	a = { .network = NETWORK_EGRESS,
 	    .counted = 1, .sealed = 2, .host = 3, .limited = 4,
-	    .protocol = 5, .connections = 6, .sent_bytes = 7,
+	    .protocol = 5, .address = 12, .connections = 6, .sent_bytes = 7,
 	    .sent_packets = 8, .received_bytes = 9, .received_packets = 10,
 	    .names = 11 };
 

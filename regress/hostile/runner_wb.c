@@ -60,8 +60,8 @@ START_TEST(test_wb)
 	    "received 9 bytes, 10 packets\n"
 	    "begun    6 connections\n"
 	    "asked    11 names\n"
-	    "denied   14 packets: 2 sealed, 3 host, 4 limited, "
-	    "5 protocol\n"));
+	    "denied   26 packets: 2 sealed, 3 host, 4 limited, "
+	    "5 protocol, 12 address\n"));
 	free(out);
 	free(s);
 }

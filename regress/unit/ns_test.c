@@ -108,7 +108,10 @@ box_denied(struct box *b, enum denied_rule rule, const char *name,
     const uint8_t *addr, int v6, int proto, unsigned int port)
 {
 	ck_assert_ptr_eq(b, &box);
-	ck_assert_ptr_null(addr);
+	/* of a name that, or the service itself: 198.19.255.3 */
+	ck_assert_int_eq(addr == NULL, name[0] != '\0');
+	if (addr != NULL)
+		ck_assert_mem_eq(addr, "\306\023\377\003", 4);
 	ck_assert_int_eq(v6, 0);
 	last.rule = rule;
 	memcpy(last.name, name, strlen(name) + 1);

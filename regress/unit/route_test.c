@@ -118,7 +118,7 @@ START_TEST(sentences)
 	wrong("SandboxSpec", "{}", NULL, NULL);
 	wrong("SandboxSpec", "[]", "", "Expected: object.");
 	wrong("SandboxSpec", "{\"x\": 1}", "x", "It is unknown. Expected: "
-	    "name, rootfs, network, limits, labels, env.");
+	    "name, rootfs, network, allow, limits, labels, env.");
 	wrong("SandboxSpec", "{\"name\": \"A\"}", "name", "Expected: 1 to 63 "
 	    "of a-z, 0-9 and . _ -, a letter or digit first.");
 	wrong("SandboxSpec", "{\"network\": 1}", "network",
