@@ -366,11 +366,14 @@ void
 api_sandbox_network(struct http_req *r)
 {
 	struct box	*b = api_box(r);
-	const json_t	*body = http_json(r);
+	const json_t	*body;
 	unsigned int	 to;
 
-	if (b == NULL || network_asked(r, json_string_value(json_object_get(
-	    body, "network")), &to) == -1 || !members_fit(r, b, to) ||
+	if (b == NULL)
+		return;			/* was answered: the request is gone */
+	body = http_json(r);
+	if (network_asked(r, json_string_value(json_object_get(body,
+	    "network")), &to) == -1 || !members_fit(r, b, to) ||
 	    !may_change(r, b))
 		return;
 	if (to == NETWORK_ALLOWLIST && (to != b->network ||
