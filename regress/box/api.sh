@@ -105,6 +105,31 @@ type=text/plain
 want "another type of body" 415 POST /v1/sandboxes '{}'
 type=application/json
 
+# ---- lists of hosts
+want "allowlist" 201 POST /v1/sandboxes '{"name":"list","network":"allowlist","allow":["B.example.","a.example:443,80","*.x.example:22","b.example"]}'
+member network allowlist
+list=$(j id)
+want "  its list" 200 GET /v1/sandboxes/list/network
+is "  in canonical form" "$body" '{"network":"allowlist","allow":["*.x.example:22","a.example","b.example"]}'
+want "  changed" 200 PUT /v1/sandboxes/list/network '{"network":"allowlist","add":["c.example"],"remove":["a.example"]}'
+want "  it is so" 200 GET /v1/sandboxes/list/network
+is "  with what came" "$body" '{"network":"allowlist","allow":["*.x.example:22","b.example","c.example"]}'
+want "an entry that is none" 400 PUT /v1/sandboxes/list/network '{"network":"allowlist","allow":["a.example","10.0.0.1"]}'
+member field 'allow[1]'
+want "a name that is not on it" 200 POST /v1/sandboxes/list/exec '{"argv":["nslookup","a.example"]}'
+told() { api GET /v1/sandboxes/list/denials && printf '%s' "$body" | grep -q '"name":"a.example","entry":"a.example"'; }
+await told && pass "  is told, with the entry" || fail "  is told, with the entry" "$body"
+want "one that is" 200 POST /v1/sandboxes/list/exec '{"argv":["nslookup","c.example"]}'
+like "  has an address" "$(j stdout)" '198\.18\.[0-9]+\.[0-9]+'
+want "what was done by name" 200 GET /v1/sandboxes/list
+like "  is told" "$body" '"names":\[\{"name":"c.example","connections":0,"open":0,"sentBytes":0,"receivedBytes":0\}\]'
+want "another kind" 200 PUT /v1/sandboxes/list/network '{"network":"none"}'
+want "  has no list" 200 GET /v1/sandboxes/list/network
+is "  which is said" "$body" '{"network":"none","allow":null}'
+api GET '/v1/events?after=0'
+is "  all of it is on the record" "$(printf '%s\n' "$body" | grep '"type":"sandbox.network"' | grep -c "$list")" 3
+want "  and it goes" 200 DELETE '/v1/sandboxes/list?graceSeconds=0'
+
 # ---- what there is
 want "reconcile" 200 POST /v1/reconcile
 is "  each sandbox is attached" "$(printf '%s\n' "$body" | grep -o '"verdict":"attached","reason":null' | wc -l)" 3

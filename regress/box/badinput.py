@@ -880,7 +880,7 @@ def _(w):
 
 @case("a body over what its route takes")
 def _(w):
-    for p, n in ((SB, 262144), (EXEC, 2097152), (SESS, 2097152),
+    for p, n in ((SB, 524288), (EXEC, 2097152), (SESS, 2097152),
                  ("%s/%s/signal" % (SESS, w.runs), 4096),
                  ("%s/%s/stdin?offset=0" % (SESS, w.open), 1048576)):
         yield post(p, b" " * (n + 1))

@@ -65,6 +65,14 @@ is "is told where" "$out" "workbox sandbox create: $work/hosts:2: expected HOST[
 no "a preset that is not there" 125 wb create --name x --preset nmp
 like "is told those that are" "$out" '^workbox sandbox create: --preset: there is no "nmp"; there are crates, debian, github, go, npm, pypi$'
 is "and they are completed" "$("$WB_BIN" complete -- sandbox network cli allowlist --preset n | cut -f1)" npm
+out=$(wb create --name hosts --network allowlist --preset npm --allow A.example:8443)
+is "a sandbox with a list" "$(printf '%s' "$out" | json network)" allowlist
+ok "whose list changes" wb network hosts --add b.example --remove a.example:8443
+wb exec hosts -- nslookup nowhere.example >/dev/null 2>&1
+suggested() { [ "$(wb denials hosts --suggest)" = nowhere.example ]; }
+await suggested && pass "what it lacks is suggested" || fail "what it lacks is suggested" "$(wb denials hosts)"
+ok "and taken away" wb network hosts none
+wb rm --grace 0 hosts
 out=$(wb create --name cli --network none --memory 256M --cpus 0.5 --pids 200 --label a=b --label c=d=e --env 'GREETING=good day')
 is "create prints the sandbox" "$(printf '%s' "$out" | json state)" READY
 id=$(printf '%s' "$out" | json id)
