@@ -1,7 +1,8 @@
 /*
  * egress.c: a box's way out: how soon it is there (P3), what it holds of the
  * host's memory (P12), how much goes through it (P21), and how soon, with few
- * boxes and with many (P22).  run.sh makes the small internet.
+ * boxes and with many (P22); and how much goes by name, through the relay of
+ * `allowlist' (P29).  run.sh makes the small internet.
  *
  * The peer is slirp4netns alone, started as uplinkd starts it.  Whatever is
  * started here ends with this process.
@@ -24,6 +25,8 @@
 #include "rows.h"
 
 #define EGRESS	"{\"network\":\"egress\"}"
+#define FAR_NAME	"far.example.org"	/* run.sh's name server knows it */
+#define ALLOWLIST	"{\"network\":\"allowlist\",\"allow\":[\"" FAR_NAME ":7\"]}"
 #define FD_READY	3
 #define LOOK_US	5000		/* pace of asking */
 #define LOOKS	6000		/* half a minute */
@@ -32,6 +35,7 @@
 static unsigned int	 pool;		/* networks that are prepared */
 static char		 far_addr[64];	/* of talk, and its port */
 static const char	*far_port;
+static const char	*by_name;	/* in its place, for a box */
 
 static int
 far_init(void)
@@ -284,7 +288,8 @@ talk_box(const char *id, const struct talk *t)
 
 	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s/exec", id);
 	(void)snprintf(json, sizeof(json), "{\"argv\":[\"/talk\",\"%s\","
-	    "\"%s\",\"%s\",\"%lu\"]}", far_addr, far_port, t->job, t->n);
+	    "\"%s\",\"%s\",\"%lu\"]}", by_name != NULL ? by_name : far_addr,
+	    far_port, t->job, t->n);
 	st = http_call(&h, "POST", path, json);
 	if (st == 200 && strcmp(http_member(&h, "exitCode"), "0") == 0 &&
 	    (ns = strtod(http_member(&h, "stdout"), NULL)) > 0)
@@ -526,7 +531,7 @@ row_p3(void)
 
 /* Each tells MiB for one, which are less than none if others free memory. */
 static int
-idle_boxes(double *ret_mib)
+idle_boxes(const char *body, unsigned int ways_out, double *ret_mib)
 {
 	static char	ids[IDLE][64];
 	double		before;
@@ -536,9 +541,9 @@ idle_boxes(double *ret_mib)
 		return -1;
 	before = mem_settled();
 	for (i = 0; i < IDLE; i++)
-		if (create_as(EGRESS, ids[i], sizeof(ids[i])) == -1)
+		if (create_as(body, ids[i], sizeof(ids[i])) == -1)
 			return -1;
-	if (pool_settle(IDLE) == -1)
+	if (pool_settle(ways_out) == -1)
 		return -1;
 	*ret_mib = (before - mem_settled()) / IDLE;
 	return remove_all(ids, IDLE);
@@ -593,18 +598,22 @@ idle_bwraps(double *ret_mib)
 int
 row_p12(void)
 {
-	double	a, b;
+	double	a, b, named;
 
 	/* the first time, what is made once is made */
-	if (pool_prime() == -1 || idle_boxes(&a) == -1 ||
-	    idle_bwraps(&b) == -1 || idle_boxes(&a) == -1)
+	if (pool_prime() == -1 || idle_boxes(EGRESS, IDLE, &a) == -1 ||
+	    idle_boxes(ALLOWLIST, 0, &named) == -1 ||
+	    idle_bwraps(&b) == -1 || idle_boxes(EGRESS, IDLE, &a) == -1 ||
+	    idle_boxes(ALLOWLIST, 0, &named) == -1)
 		return -1;
-	if (a <= 0 || b <= 0) {
+	if (a <= 0 || b <= 0 || named <= 0) {
 		fprintf(stderr, "P12: %.2f and %.2f MiB: something else gave "
 		    "memory back\n", a, b);
 		return -1;
 	}
 	bench_value("P12", "memory per idle box, egress", "MiB", a, b,
+	    "bwrap and slirp4netns", 1.2, 1.0);
+	bench_value("P12", "memory per idle box, allowlist", "MiB", named, b,
 	    "bwrap and slirp4netns", 1.2, 1.0);
 	return 0;
 }
@@ -633,7 +642,8 @@ bare_stream(void *arg)
 }
 
 static int
-stream_row(const char *job, const char *what)
+stream_row(const char *row, const char *job, const char *what, double file,
+    double end)
 {
 	struct talk		t = { job, STREAM };
 	struct bench_stat	a, b;
@@ -641,8 +651,8 @@ stream_row(const char *job, const char *what)
 	if (bench_pairs(box_stream, &t, bare_stream, &t, 3, pairs, &a,
 	    &b) == -1)
 		return -1;
-	bench_rate("P21", what, (double)STREAM, &a, &b,
-	    "bare slirp4netns", 0.9, 0.95);
+	bench_rate(row, what, (double)STREAM, &a, &b,
+	    "bare slirp4netns", file, end);
 	return 0;
 }
 
@@ -656,8 +666,52 @@ row_p21(void)
 		return -1;
 	r = pool_settle(1) == -1 || bare_start(&bare) == -1 ? -1 : 0;
 	if (r == 0) {
-		r = stream_row("send", "out of a box, MB/s") == -1 ||
-		    stream_row("recv", "into a box, MB/s") == -1 ? -1 : 0;
+		r = stream_row("P21", "send", "out of a box, MB/s", 0.9,
+		    0.95) == -1 || stream_row("P21", "recv",
+		    "into a box, MB/s", 0.9, 0.95) == -1 ? -1 : 0;
+		bare_end(&bare);
+	}
+	return destroy(boxid) == -1 ? -1 : r;
+}
+
+/* ---- P29 ---------------------------------------------------------------- */
+
+/* The address that the box has for the name. */
+static int
+name_address(const char *id, char ret[16])
+{
+	char		path[128];
+	const char	*s;
+	size_t		n;
+
+	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s/exec", id);
+	if (http_call(&h, "POST", path, "{\"argv\":[\"nslookup\",\"" FAR_NAME
+	    "\"]}") != 200 || (s = strstr(h.body, "198.18.")) == NULL) {
+		fprintf(stderr, "nslookup in the box: %s\n", h.body);
+		return -1;
+	}
+	n = strspn(s, "0123456789.");
+	(void)snprintf(ret, 16, "%.*s", (int)(n < 15 ? n : 15), s);
+	return 0;
+}
+
+int
+row_p29(void)
+{
+	static char	addr[16];
+	int		r;
+
+	if (pool_prime() == -1 ||
+	    create_as(ALLOWLIST, boxid, sizeof(boxid)) == -1)
+		return -1;
+	r = name_address(boxid, addr) == -1 || bare_start(&bare) == -1 ? -1 :
+	    0;
+	if (r == 0) {
+		by_name = addr;
+		r = stream_row("P29", "send", "by name out of a box, MB/s",
+		    2, 3) == -1 || stream_row("P29", "recv",
+		    "by name into a box, MB/s", 2, 3) == -1 ? -1 : 0;
+		by_name = NULL;
 		bare_end(&bare);
 	}
 	return destroy(boxid) == -1 ? -1 : r;

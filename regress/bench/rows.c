@@ -659,6 +659,7 @@ static const struct { const char *name; int (*fn)(void); } rows[] = {
 	{ "P10", row_p10 }, { "P11", row_p11 }, { "P12", row_p12 },
 	{ "P13", row_p13 }, { "P14", row_p14 }, { "P17", row_p17 },
 	{ "P21", row_p21 }, { "P22", row_p22 }, { "P26", row_p26 },
+	{ "P29", row_p29 },
 	{ "P31", row_p31 }, { "P32", row_p32 }, { "P33", row_p33 },
 };
 

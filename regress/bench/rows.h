@@ -35,6 +35,7 @@ double	mem_settled(void);
 int	pairs_of(int part);
 
 int	row_p3(void);			/* egress.c */
+int	row_p29(void);
 int	row_p12(void);
 int	row_p21(void);
 int	row_p22(void);
