@@ -123,6 +123,7 @@ want "one that is" 200 POST /v1/sandboxes/list/exec '{"argv":["nslookup","c.exam
 like "  has an address" "$(j stdout)" '198\.18\.[0-9]+\.[0-9]+'
 want "what was done by name" 200 GET /v1/sandboxes/list
 like "  is told" "$body" '"names":\[\{"name":"c.example","connections":0,"open":0,"sentBytes":0,"receivedBytes":0\}\]'
+want "of nothing" 404 PUT /v1/sandboxes/nothing/network '{"network":"none"}'
 want "another kind" 200 PUT /v1/sandboxes/list/network '{"network":"none"}'
 want "  has no list" 200 GET /v1/sandboxes/list/network
 is "  which is said" "$body" '{"network":"none","allow":null}'

@@ -109,7 +109,7 @@ teardown(void)
 	world_end(&w);
 }
 
-/* ---- created with a list --------------------------------------------------- */
+/* ---- created with a list ---------------------------------------------- */
 
 /* The fake privd faults where the list was not recorded before. */
 START_TEST(created)
@@ -254,7 +254,7 @@ START_TEST(created_and_gone)
 }
 END_TEST
 
-/* ---- what is none ------------------------------------------------------------ */
+/* ---- what is none ----------------------------------------------------- */
 
 #define E383	"a23456789.a23456789.a23456789.a23456789.a23456789." \
 		"a23456789.a23456789.a23456789.a23456789.a23456789." \
@@ -381,7 +381,7 @@ START_TEST(no_kind)
 }
 END_TEST
 
-/* ---- changed ------------------------------------------------------------------- */
+/* ---- changed ---------------------------------------------------------- */
 
 START_TEST(changed)
 {
@@ -628,7 +628,7 @@ START_TEST(in_turns)
 }
 END_TEST
 
-/* ---- looked at ----------------------------------------------------------------- */
+/* ---- looked at -------------------------------------------------------- */
 
 /* It has changed between two pages: it is read from the begin. */
 START_TEST(read_again)

@@ -114,7 +114,7 @@ is_gone(void)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* ---- the list and the record ---------------------------------------------- */
+/* ---- the list and the record ------------------------------------------ */
 
 START_TEST(told)
 {
@@ -271,7 +271,7 @@ START_TEST(ended)
 }
 END_TEST
 
-/* ---- by name ----------------------------------------------------------------- */
+/* ---- by name ---------------------------------------------------------- */
 
 static struct msg_net_denied
 named(const char *name, unsigned int rule, unsigned int port)
@@ -416,7 +416,7 @@ START_TEST(names_many)
 }
 END_TEST
 
-/* ---- a netd that lies ------------------------------------------------------ */
+/* ---- a netd that lies ------------------------------------------------- */
 
 /* Of the time before, and of the time to come. */
 START_TEST(times)

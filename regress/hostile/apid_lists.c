@@ -36,7 +36,7 @@ of(const struct world_box *b, const struct world_shared *s)
 	return &lists[b - s->box];
 }
 
-/* ---- steps ------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------ */
 
 int
 lists_step(struct world_shared *s, enum world_step step, struct chan *c,
@@ -66,7 +66,7 @@ lists_let_go(struct world_shared *s)
 	    "told to wait, and to fail");
 }
 
-/* ---- stored --------------------------------------------------------------- */
+/* ---- stored ----------------------------------------------------------- */
 
 static void
 pages_free(struct page *p, unsigned int *n)
@@ -193,7 +193,7 @@ lists_recorded(struct world_box *b, struct world_shared *s, int has)
 	(void)str_copy(b->list, b->put, sizeof(b->list));
 }
 
-/* ---- netd -------------------------------------------------------------------- */
+/* ---- netd ------------------------------------------------------------- */
 
 static struct wire_bin
 row(const char *name, uint64_t n)

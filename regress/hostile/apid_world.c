@@ -88,7 +88,7 @@ idx(const struct world_box *b)
 
 static const uint8_t	token[32] = "the token that privd has kept";
 
-/* ---- privd -------------------------------------------------------------------- */
+/* ---- privd ------------------------------------------------------------ */
 
 static void
 privd_attach(const struct msg *m, struct world_box *b)
@@ -290,7 +290,7 @@ privd_msg(const struct msg *m)
 		fault("privd", "a box that is not known");
 }
 
-/* ---- stored ----------------------------------------------------------------------- */
+/* ---- stored ----------------------------------------------------------- */
 
 static void
 stored_create(const struct msg *m)
@@ -579,7 +579,7 @@ stored_msg(const struct msg *m)
 	}
 }
 
-/* ---- netd ---------------------------------------------------------------------------- */
+/* ---- netd ------------------------------------------------------------- */
 
 static void
 netd_changed(struct world_box *b, uint32_t rid)
@@ -714,7 +714,7 @@ netd_tell(void)
 	w.s->netd_len = 0;
 }
 
-/* ---- the loop -------------------------------------------------------------------------- */
+/* ---- the loop --------------------------------------------------------- */
 
 static void
 pump(struct chan *c, void (*fn)(const struct msg *), const char *who)
@@ -796,7 +796,7 @@ world_loop(void)
 	}
 }
 
-/* ---- starting apid ------------------------------------------------------------------------ */
+/* ---- starting apid ---------------------------------------------------- */
 
 static pid_t
 apid_start(int log)

@@ -1,347 +1,20 @@
 /*
  * proxy_box_test.c: the boxes that proxyd serves, by netd's messages over a
- * real channel.  The test is netd, stored, the name service and the relay.
+ * real channel.  The rig is netd, stored, the name service and the relay.
  */
-#include <sys/socket.h>
-#include <sys/stat.h>
-
 #include <check.h>
-#include <errno.h>
-#include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "proxyd.h"
+#include "proxy_box_rig.h"
 #include "xmalloc.h"
 
-#define ID		"01ARZ3NDEKTSV4RRFFQ69G5FAV"
-#define OTHER		"01ARZ3NDEKTSV4RRFFQ69G5FAW"
 #define WAITS		64		/* box.c */
 #define AGAIN		5
-#define TAKE		256
 #define DENIALS		32
-#define ASKS		2048
 
-struct ns { int udp, tcp; };
-struct relay { int listener; };
-
-/* What stored was asked. */
-struct asked {
-	unsigned int	 type;
-	struct msg_allow_read read;
-	struct msg_names_take take;
-	void		(*cb)(void *, const struct msg *);
-	void		*arg;
-};
-
-static struct event_base	*base;
-static struct chan		 netd, ours;
-static struct asked		 asked[ASKS];
-static unsigned int		 nasked, answered;
-static struct box		*last;		/* that was served */
-static unsigned int		 served, ended, judged;
-static size_t			 judged_n;	/* entries at that time */
-static ino_t			 given[BOX_NSOCKETS], got[BOX_NSOCKETS];
-static int			 far[BOX_NSOCKETS];
-
-/* ---- in place of the others ----------------------------------------------- */
-
-static ino_t
-inode(int fd)
-{
-	struct stat	st;
-
-	ck_assert_int_eq(fstat(fd, &st), 0);
-	return st.st_ino;
-}
-
-struct ns *
-ns_new(struct event_base *b, struct box *x, int udp, int tcp)
-{
-	struct ns	*n = xcalloc(1, sizeof(*n));
-
-	ck_assert_ptr_eq(b, base);
-	ck_assert_ptr_ne(x->allow, NULL);
-	last = x;
-	got[BOX_UDP] = inode(n->udp = udp);
-	got[BOX_TCP] = inode(n->tcp = tcp);
-	return n;
-}
-
-void
-ns_free(struct ns *n)
-{
-	if (n == NULL)
-		return;
-	(void)close(n->udp);
-	(void)close(n->tcp);
-	free(n);
-	ended++;
-}
-
-struct relay *
-relay_new(struct box *x, int listener)
-{
-	struct relay	*r = xcalloc(1, sizeof(*r));
-
-	ck_assert_ptr_eq(x, last);
-	got[BOX_RELAY] = inode(r->listener = listener);
-	served++;
-	return r;
-}
-
-void
-relay_free(struct relay *r)
-{
-	if (r == NULL)
-		return;
-	(void)close(r->listener);
-	free(r);
-}
-
-void
-relay_judge(struct relay *r)
-{
-	ck_assert_ptr_eq(r, last->relay);
-	judged++;
-	judged_n = allow_count(last->allow);
-}
-
-void
-proxyd_ask_stored(unsigned int type, const void *body,
-    void (*cb)(void *, const struct msg *), void *arg)
-{
-	struct asked	*a = &asked[nasked++];
-
-	ck_assert_uint_le(nasked, ASKS);
-	a->type = type;
-	if (type == MSG_ALLOW_READ)
-		a->read = *(const struct msg_allow_read *)body;
-	else if (type == MSG_NAMES_TAKE)
-		a->take = *(const struct msg_names_take *)body;
-	else
-		ck_abort_msg("stored is asked %u", type);
-	a->cb = cb;
-	a->arg = arg;
-}
-
-void
-proxyd_sent(struct chan *c, int result)
-{
-	ck_assert_ptr_eq(c, &ours);
-	ck_assert_int_eq(result, 0);
-}
-
-void
-proxyd_tell_netd(unsigned int type, const void *body)
-{
-	proxyd_sent(&ours, chan_send(&ours, type, 0, body, -1));
-}
-
-/* ---- netd ------------------------------------------------------------------- */
-
-/* What netd said is heard. */
-static void
-hear(void)
-{
-	struct msg	m;
-
-	while (chan_recv(&ours, &m) == 1) {
-		box_on_netd(&ours, &m);
-		if (m.fd != -1)
-			(void)close(m.fd);
-	}
-}
-
-static uint32_t
-ask(unsigned int type, const void *body, int fd)
-{
-	uint32_t	rid;
-
-	ck_assert_int_eq(chan_ask(&netd, type, body, fd, &rid), 0);
-	hear();
-	return rid;
-}
-
-/* A socket of a box's; the other end of it is kept. */
-static uint32_t
-give(const char *id, unsigned int which)
-{
-	struct msg_proxy_box	m = { .socket = which };
-	int			sv[2];
-
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
-	(void)str_copy(m.id, id, sizeof(m.id));
-	given[which] = inode(sv[0]);
-	if (far[which] != -1)
-		(void)close(far[which]);
-	far[which] = sv[1];
-	return ask(MSG_PROXY_BOX, &m, sv[0]);
-}
-
-static uint32_t
-list(const char *id)
-{
-	struct msg_proxy_list	m = { .wire_end = 0 };
-
-	(void)str_copy(m.id, id, sizeof(m.id));
-	return ask(MSG_PROXY_LIST, &m, -1);
-}
-
-static uint32_t
-end(const char *id)
-{
-	struct msg_proxy_end	m = { .wire_end = 0 };
-
-	(void)str_copy(m.id, id, sizeof(m.id));
-	return ask(MSG_PROXY_END, &m, -1);
-}
-
-static struct msg	heard;
-
-/* The next message that netd gets; 0: none is there. */
-static int
-next(void)
-{
-	return chan_recv(&netd, &heard) == 1;
-}
-
-static void
-is_ok(uint32_t rid)
-{
-	ck_assert(next());
-	ck_assert_uint_eq(heard.row->type, MSG_OK);
-	ck_assert_uint_eq(heard.rid, rid);
-}
-
-static void
-is_error(uint32_t rid, unsigned int code, const char *what)
-{
-	ck_assert(next());
-	ck_assert_uint_eq(heard.row->type, MSG_ERROR);
-	ck_assert_uint_eq(heard.rid, rid);
-	ck_assert_uint_eq(heard.body.error.code, code);
-	ck_assert_msg(strstr(heard.body.error.detail, what) != NULL, "%s",
-	    heard.body.error.detail);
-}
-
-/* Whether the socket that was given lives here. */
-static int
-lives(unsigned int which)
-{
-	char	c;
-
-	return recv(far[which], &c, 1, MSG_DONTWAIT) == -1 &&
-	    errno == EAGAIN;
-}
-
-/* ---- stored ------------------------------------------------------------------ */
-
-/* The question that is due. */
-static struct asked *
-due(unsigned int type)
-{
-	ck_assert_uint_lt(answered, nasked);
-	ck_assert_uint_eq(asked[answered].type, type);
-	return &asked[answered++];
-}
-
-static void
-page(uint64_t generation, uint64_t more, size_t n, const char *const *entries)
-{
-	static struct wire_bin	 v[1024];
-	struct msg		 m = { .row = proto_find(MSG_ALLOW_PAGE),
-				    .fd = -1 };
-	struct asked		*a = due(MSG_ALLOW_READ);
-	size_t			 i;
-
-	for (i = 0; i < n; i++)
-		v[i] = wire_cstr(entries[i]);
-	m.body.allow_page.generation = generation;
-	m.body.allow_page.more = more;
-	m.body.allow_page.entries = (struct wire_list){ v, n };
-	a->cb(a->arg, &m);
-}
-
-static void
-one_page(const char *entry)
-{
-	page(7, 0, 1, &entry);
-}
-
-static void
-fails(unsigned int type, unsigned int code)
-{
-	struct msg	 m = { .row = proto_find(MSG_ERROR), .fd = -1 };
-	struct asked	*a = due(type);
-
-	m.body.error.code = code;
-	(void)str_copy(m.body.error.detail, "stored says no",
-	    sizeof(m.body.error.detail));
-	a->cb(a->arg, &m);
-}
-
-static void
-taken(uint64_t first, uint64_t count)
-{
-	struct msg	 m = { .row = proto_find(MSG_NAMES_TAKEN), .fd = -1 };
-	struct asked	*a = due(MSG_NAMES_TAKE);
-
-	ck_assert_uint_eq(a->take.count, TAKE);
-	m.body.names_taken.first = first;
-	m.body.names_taken.count = count;
-	a->cb(a->arg, &m);
-}
-
-static void
-silent(unsigned int type)
-{
-	struct asked	*a = due(type);
-
-	a->cb(a->arg, NULL);
-}
-
-/* ---- */
-
-static void
-setup(void)
-{
-	int	sv[2], i;
-
-	base = event_base_new();
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv), 0);
-	chan_init(&netd, sv[0], A_NETD, A_PROXYD, S_RUN);
-	chan_init(&ours, sv[1], A_PROXYD, A_NETD, S_RUN);
-	for (i = 0; i < BOX_NSOCKETS; i++)
-		far[i] = -1;
-	box_init(base);
-}
-
-static void
-teardown(void)
-{
-	ck_assert_uint_eq(answered, nasked);
-	(void)end(ID);
-	(void)end(OTHER);
-	event_base_free(base);
-}
-
-/* A box that is served, with one entry. */
-static void
-serve(const char *id)
-{
-	(void)give(id, BOX_RELAY);
-	(void)give(id, BOX_UDP);
-	(void)give(id, BOX_TCP);
-	one_page("a.example");
-	while (next())
-		;
-	ck_assert_ptr_ne(last, NULL);
-	ck_assert_str_eq(last->id, id);
-}
-
-/* ---- sockets ------------------------------------------------------------------- */
+/* ---- sockets ---------------------------------------------------------- */
 
 START_TEST(any_order)
 {
@@ -349,39 +22,41 @@ START_TEST(any_order)
 	    { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
 	uint32_t			rid;
 
-	is_ok(give(ID, order[_i][0]));
-	is_ok(give(ID, order[_i][1]));
-	ck_assert_uint_eq(nasked, 0);
-	rid = give(ID, order[_i][2]);
-	ck_assert(!next());		/* its list is read first */
-	ck_assert_uint_eq(served, 0);
-	ck_assert_uint_eq(nasked, 1);
-	ck_assert_str_eq(asked[0].read.id, ID);
-	ck_assert_uint_eq(asked[0].read.generation, 0);
-	ck_assert_uint_eq(asked[0].read.page, 0);
-	one_page("a.example");
-	is_ok(rid);
-	ck_assert_uint_eq(served, 1);
-	ck_assert_mem_eq(given, got, sizeof(given));
-	ck_assert_int_eq(allow_find(last->allow, "a.example", 443), ALLOW_YES);
-	ck_assert_int_eq(allow_find(last->allow, "b.example", 443), ALLOW_NOT);
+	rig_is_ok(rig_give(ID, order[_i][0]));
+	rig_is_ok(rig_give(ID, order[_i][1]));
+	ck_assert_uint_eq(rig.nasked, 0);
+	rid = rig_give(ID, order[_i][2]);
+	ck_assert(!rig_next());		/* its list is read first */
+	ck_assert_uint_eq(rig.served, 0);
+	ck_assert_uint_eq(rig.nasked, 1);
+	ck_assert_str_eq(rig.asked[0].read.id, ID);
+	ck_assert_uint_eq(rig.asked[0].read.generation, 0);
+	ck_assert_uint_eq(rig.asked[0].read.page, 0);
+	rig_one_page("a.example");
+	rig_is_ok(rid);
+	ck_assert_uint_eq(rig.served, 1);
+	ck_assert_mem_eq(rig.given, rig.got, sizeof(rig.given));
+	ck_assert_int_eq(allow_find(rig.last->allow, "a.example", 443),
+	    ALLOW_YES);
+	ck_assert_int_eq(allow_find(rig.last->allow, "b.example", 443),
+	    ALLOW_NOT);
 }
 END_TEST
 
 START_TEST(twice)
 {
-	is_ok(give(ID, BOX_UDP));
-	is_error(give(ID, BOX_UDP), CODE_EXISTS, "has that socket");
-	ck_assert(!lives(BOX_UDP));
-	is_ok(give(ID, BOX_RELAY));
-	(void)give(ID, BOX_TCP);
-	is_error(give(ID, BOX_TCP), CODE_EXISTS, "has that socket");
-	one_page("a.example");
-	ck_assert(next());
-	is_error(give(ID, BOX_RELAY), CODE_EXISTS, "has that socket");
-	ck_assert_uint_eq(served, 1);
+	rig_is_ok(rig_give(ID, BOX_UDP));
+	rig_is_error(rig_give(ID, BOX_UDP), CODE_EXISTS, "has that socket");
+	ck_assert(!rig_lives(BOX_UDP));
+	rig_is_ok(rig_give(ID, BOX_RELAY));
+	(void)rig_give(ID, BOX_TCP);
+	rig_is_error(rig_give(ID, BOX_TCP), CODE_EXISTS, "has that socket");
+	rig_one_page("a.example");
+	ck_assert(rig_next());
+	rig_is_error(rig_give(ID, BOX_RELAY), CODE_EXISTS, "has that socket");
+	ck_assert_uint_eq(rig.served, 1);
 	/* of another box they are others */
-	is_ok(give(OTHER, BOX_UDP));
+	rig_is_ok(rig_give(OTHER, BOX_UDP));
 }
 END_TEST
 
@@ -392,52 +67,52 @@ START_TEST(ends)
 	unsigned int	i;
 
 	for (i = 0; i < 3 && (int)i < _i; i++)
-		rid = give(ID, i);
+		rid = rig_give(ID, i);
 	if (_i == 4)
-		one_page("a.example");
+		rig_one_page("a.example");
 	for (i = 0; i < 3 && (int)i < _i; i++) {
-		ck_assert(lives(i));
-		ck_assert(_i == 3 && i == 2 ? !next() : next());
+		ck_assert(rig_lives(i));
+		ck_assert(_i == 3 && i == 2 ? !rig_next() : rig_next());
 	}
-	rid_end = end(ID);
+	rid_end = rig_end(ID);
 	if (_i == 3)
-		is_error(rid, CODE_BAD_TRANSITION, "ended");
-	is_ok(rid_end);
+		rig_is_error(rid, CODE_BAD_TRANSITION, "ended");
+	rig_is_ok(rid_end);
 	for (i = 0; i < 3 && (int)i < _i; i++)
-		ck_assert(!lives(i));
-	ck_assert_uint_eq(ended, _i == 4);
-	is_ok(end(ID));
-	is_error(list(ID), CODE_NOT_FOUND, "not served");
+		ck_assert(!rig_lives(i));
+	ck_assert_uint_eq(rig.ended, _i == 4);
+	rig_is_ok(rig_end(ID));
+	rig_is_error(rig_list(ID), CODE_NOT_FOUND, "not served");
 	if (_i == 3)
-		one_page("a.example");	/* late */
-	ck_assert(!next());
+		rig_one_page("a.example");	/* late */
+	ck_assert(!rig_next());
 	/* and it may come again */
-	serve(ID);
-	ck_assert_uint_eq(served, _i == 4 ? 2 : 1);
+	rig_serve(ID);
+	ck_assert_uint_eq(rig.served, _i == 4 ? 2 : 1);
 }
 END_TEST
 
 /* The page of before does not become the list of the one that came after. */
 START_TEST(late_page)
 {
-	(void)give(ID, BOX_RELAY);
-	(void)give(ID, BOX_UDP);
-	(void)give(ID, BOX_TCP);
-	(void)end(ID);
-	(void)give(ID, BOX_RELAY);
-	(void)give(ID, BOX_UDP);
-	(void)give(ID, BOX_TCP);
-	ck_assert_uint_eq(nasked, 2);
-	one_page("old.example");
-	ck_assert_uint_eq(served, 0);
-	one_page("new.example");
-	ck_assert_uint_eq(served, 1);
-	ck_assert_int_eq(allow_find(last->allow, "old.example", 443),
+	(void)rig_give(ID, BOX_RELAY);
+	(void)rig_give(ID, BOX_UDP);
+	(void)rig_give(ID, BOX_TCP);
+	(void)rig_end(ID);
+	(void)rig_give(ID, BOX_RELAY);
+	(void)rig_give(ID, BOX_UDP);
+	(void)rig_give(ID, BOX_TCP);
+	ck_assert_uint_eq(rig.nasked, 2);
+	rig_one_page("old.example");
+	ck_assert_uint_eq(rig.served, 0);
+	rig_one_page("new.example");
+	ck_assert_uint_eq(rig.served, 1);
+	ck_assert_int_eq(allow_find(rig.last->allow, "old.example", 443),
 	    ALLOW_NOT);
 }
 END_TEST
 
-/* ---- lists ---------------------------------------------------------------------- */
+/* ---- lists ------------------------------------------------------------ */
 
 static const char *const	abc[] = { "a.example", "b.example",
 				    "c.example:22" };
@@ -446,26 +121,26 @@ static const char *const	abc[] = { "a.example", "b.example",
 static uint32_t
 begin(void)
 {
-	(void)give(ID, BOX_RELAY);
-	(void)give(ID, BOX_UDP);
-	while (next())
+	(void)rig_give(ID, BOX_RELAY);
+	(void)rig_give(ID, BOX_UDP);
+	while (rig_next())
 		;
-	return give(ID, BOX_TCP);
+	return rig_give(ID, BOX_TCP);
 }
 
 START_TEST(pages)
 {
 	uint32_t	rid = begin();
 
-	page(9, 2, 1, &abc[2]);
-	page(9, 1, 1, &abc[0]);
-	ck_assert_uint_eq(served, 0);
-	ck_assert_uint_eq(asked[2].read.generation, 9);
-	ck_assert_uint_eq(asked[2].read.page, 2);
-	page(9, 0, 1, &abc[1]);
-	is_ok(rid);
-	ck_assert_uint_eq(allow_count(last->allow), 3);
-	ck_assert_int_eq(allow_find(last->allow, "c.example", 443),
+	rig_page(9, 2, 1, &abc[2]);
+	rig_page(9, 1, 1, &abc[0]);
+	ck_assert_uint_eq(rig.served, 0);
+	ck_assert_uint_eq(rig.asked[2].read.generation, 9);
+	ck_assert_uint_eq(rig.asked[2].read.page, 2);
+	rig_page(9, 0, 1, &abc[1]);
+	rig_is_ok(rid);
+	ck_assert_uint_eq(allow_count(rig.last->allow), 3);
+	ck_assert_int_eq(allow_find(rig.last->allow, "c.example", 443),
 	    ALLOW_OTHER);
 }
 END_TEST
@@ -474,9 +149,9 @@ START_TEST(empty)
 {
 	uint32_t	rid = begin();
 
-	page(9, 0, 0, NULL);
-	is_ok(rid);
-	ck_assert_uint_eq(allow_count(last->allow), 0);
+	rig_page(9, 0, 0, NULL);
+	rig_is_ok(rid);
+	ck_assert_uint_eq(allow_count(rig.last->allow), 0);
 }
 END_TEST
 
@@ -485,17 +160,17 @@ START_TEST(generations)
 {
 	uint32_t	rid = begin();
 
-	page(9, 1, 1, &abc[0]);
-	fails(MSG_ALLOW_READ, CODE_NOT_FOUND);
-	ck_assert_uint_eq(asked[2].read.generation, 0);
-	ck_assert_uint_eq(asked[2].read.page, 0);
-	page(10, 1, 1, &abc[1]);
-	ck_assert_uint_eq(asked[3].read.generation, 10);
-	page(10, 0, 1, &abc[2]);
-	is_ok(rid);
-	ck_assert_int_eq(allow_find(last->allow, "a.example", 443),
+	rig_page(9, 1, 1, &abc[0]);
+	rig_fails(MSG_ALLOW_READ, CODE_NOT_FOUND);
+	ck_assert_uint_eq(rig.asked[2].read.generation, 0);
+	ck_assert_uint_eq(rig.asked[2].read.page, 0);
+	rig_page(10, 1, 1, &abc[1]);
+	ck_assert_uint_eq(rig.asked[3].read.generation, 10);
+	rig_page(10, 0, 1, &abc[2]);
+	rig_is_ok(rid);
+	ck_assert_int_eq(allow_find(rig.last->allow, "a.example", 443),
 	    ALLOW_NOT);
-	ck_assert_uint_eq(allow_count(last->allow), 2);
+	ck_assert_uint_eq(allow_count(rig.last->allow), 2);
 }
 END_TEST
 
@@ -506,11 +181,11 @@ START_TEST(generations_without_end)
 	unsigned int	i;
 
 	for (i = 0; i <= AGAIN; i++) {
-		page(9 + i, 1, 1, &abc[0]);
-		fails(MSG_ALLOW_READ, CODE_NOT_FOUND);
+		rig_page(9 + i, 1, 1, &abc[0]);
+		rig_fails(MSG_ALLOW_READ, CODE_NOT_FOUND);
 	}
-	is_error(rid, CODE_INTERNAL, "changes all the time");
-	ck_assert_uint_eq(served, 0);
+	rig_is_error(rid, CODE_INTERNAL, "changes all the time");
+	ck_assert_uint_eq(rig.served, 0);
 }
 END_TEST
 
@@ -528,25 +203,25 @@ go_wrong(enum wrong how)
 
 	switch (how) {
 	case SILENT:
-		silent(MSG_ALLOW_READ);
+		rig_silent(MSG_ALLOW_READ);
 		return "does not answer";
 	case ERROR:
-		fails(MSG_ALLOW_READ, CODE_INTERNAL);
+		rig_fails(MSG_ALLOW_READ, CODE_INTERNAL);
 		return "stored says no";
 	case NONE:			/* not even a first page */
-		fails(MSG_ALLOW_READ, CODE_NOT_FOUND);
+		rig_fails(MSG_ALLOW_READ, CODE_NOT_FOUND);
 		return "stored says no";
 	case OTHERS:
-		page(9, 1, 1, &abc[0]);
-		page(10, 0, 1, &abc[1]);
+		rig_page(9, 1, 1, &abc[0]);
+		rig_page(10, 0, 1, &abc[1]);
 		return "another's page";
 	case NO_ENTRY:
-		page(9, 0, 1, &bad);
+		rig_page(9, 0, 1, &bad);
 		return "an entry is none";
 	case LONG_ENTRY:
 		memset(big, 'a', sizeof(big) - 1);
 		many[0] = big;
-		page(9, 0, 1, many);
+		rig_page(9, 0, 1, many);
 		return "an entry is none";
 	case TOO_MANY:
 		for (i = 0; i < 1000; i++) {
@@ -554,15 +229,15 @@ go_wrong(enum wrong how)
 			many[i] = text[i];
 		}
 		for (i = 0; i < 10; i++)
-			page(9, 12 - i, 1000, many);
-		page(9, 0, 1, many);
+			rig_page(9, 12 - i, 1000, many);
+		rig_page(9, 0, 1, many);
 		return "too long";
 	case NO_END:
 		for (i = 0; i < 1024; i++)
-			page(9, 1, 1, &abc[0]);
+			rig_page(9, 1, 1, &abc[0]);
 		return "do not end";
 	case EMPTY_MORE:
-		page(9, 1, 0, NULL);
+		rig_page(9, 1, 0, NULL);
 		return "do not end";
 	case NWRONG:
 		break;
@@ -575,13 +250,13 @@ START_TEST(wrong_at_first)
 	uint32_t	 rid = begin();
 	const char	*why = go_wrong((enum wrong)_i);
 
-	is_error(rid, CODE_INTERNAL, why);
-	ck_assert_uint_eq(served, 0);
-	ck_assert(!lives(BOX_RELAY));
-	ck_assert(!lives(BOX_UDP));
-	ck_assert(!lives(BOX_TCP));
-	is_error(list(ID), CODE_NOT_FOUND, "not served");
-	serve(ID);
+	rig_is_error(rid, CODE_INTERNAL, why);
+	ck_assert_uint_eq(rig.served, 0);
+	ck_assert(!rig_lives(BOX_RELAY));
+	ck_assert(!rig_lives(BOX_UDP));
+	ck_assert(!rig_lives(BOX_TCP));
+	rig_is_error(rig_list(ID), CODE_NOT_FOUND, "not served");
+	rig_serve(ID);
 }
 END_TEST
 
@@ -591,22 +266,22 @@ START_TEST(wrong_later)
 	const char	*why;
 	uint32_t	 rid;
 
-	serve(ID);
-	rid = list(ID);
-	ck_assert(!next());
+	rig_serve(ID);
+	rid = rig_list(ID);
+	ck_assert(!rig_next());
 	why = go_wrong((enum wrong)_i);
-	is_error(rid, CODE_INTERNAL, why);
-	ck_assert(lives(BOX_RELAY));
-	ck_assert_uint_eq(judged, 0);
-	ck_assert_uint_eq(ended, 0);
-	ck_assert_uint_eq(allow_count(last->allow), 1);
-	ck_assert_int_eq(allow_find(last->allow, "a.example", 443),
+	rig_is_error(rid, CODE_INTERNAL, why);
+	ck_assert(rig_lives(BOX_RELAY));
+	ck_assert_uint_eq(rig.judged, 0);
+	ck_assert_uint_eq(rig.ended, 0);
+	ck_assert_uint_eq(allow_count(rig.last->allow), 1);
+	ck_assert_int_eq(allow_find(rig.last->allow, "a.example", 443),
 	    ALLOW_YES);
 	/* and may be read again */
-	rid = list(ID);
-	page(11, 0, 2, abc);
-	is_ok(rid);
-	ck_assert_uint_eq(allow_count(last->allow), 2);
+	rid = rig_list(ID);
+	rig_page(11, 0, 2, abc);
+	rig_is_ok(rid);
+	ck_assert_uint_eq(allow_count(rig.last->allow), 2);
 }
 END_TEST
 
@@ -614,36 +289,36 @@ START_TEST(anew)
 {
 	uint32_t	rid;
 
-	is_error(list(ID), CODE_NOT_FOUND, "not served");
-	(void)give(ID, BOX_UDP);
-	ck_assert(next());
-	is_error(list(ID), CODE_NOT_FOUND, "not served");
-	(void)end(ID);
-	ck_assert(next());
-	serve(ID);
-	rid = list(ID);
-	is_error(list(ID), CODE_BUSY, "being read");
-	ck_assert_int_eq(allow_find(last->allow, "a.example", 443),
+	rig_is_error(rig_list(ID), CODE_NOT_FOUND, "not served");
+	(void)rig_give(ID, BOX_UDP);
+	ck_assert(rig_next());
+	rig_is_error(rig_list(ID), CODE_NOT_FOUND, "not served");
+	(void)rig_end(ID);
+	ck_assert(rig_next());
+	rig_serve(ID);
+	rid = rig_list(ID);
+	rig_is_error(rig_list(ID), CODE_BUSY, "being read");
+	ck_assert_int_eq(allow_find(rig.last->allow, "a.example", 443),
 	    ALLOW_YES);			/* until the new one is whole */
-	page(8, 1, 1, &abc[1]);
-	ck_assert_uint_eq(judged, 0);
-	page(8, 0, 1, &abc[2]);
-	is_ok(rid);
-	ck_assert_uint_eq(judged, 1);
-	ck_assert_uint_eq(judged_n, 2);
-	ck_assert_int_eq(allow_find(last->allow, "a.example", 443),
+	rig_page(8, 1, 1, &abc[1]);
+	ck_assert_uint_eq(rig.judged, 0);
+	rig_page(8, 0, 1, &abc[2]);
+	rig_is_ok(rid);
+	ck_assert_uint_eq(rig.judged, 1);
+	ck_assert_uint_eq(rig.judged_n, 2);
+	ck_assert_int_eq(allow_find(rig.last->allow, "a.example", 443),
 	    ALLOW_NOT);
 	/* a box that ends while it is read anew */
-	rid = list(ID);
-	(void)end(ID);
-	is_error(rid, CODE_BAD_TRANSITION, "ended");
-	page(9, 0, 1, &abc[0]);
-	ck_assert_uint_eq(judged, 1);
-	ck_assert_uint_eq(ended, 1);
+	rid = rig_list(ID);
+	(void)rig_end(ID);
+	rig_is_error(rid, CODE_BAD_TRANSITION, "ended");
+	rig_page(9, 0, 1, &abc[0]);
+	ck_assert_uint_eq(rig.judged, 1);
+	ck_assert_uint_eq(rig.ended, 1);
 }
 END_TEST
 
-/* ---- addresses -------------------------------------------------------------------- */
+/* ---- addresses -------------------------------------------------------- */
 
 static unsigned int	told, nones;
 static uint32_t		addrs[512];
@@ -666,7 +341,7 @@ want(unsigned int from, unsigned int to)
 
 	for (; from < to; from++) {
 		(void)snprintf(name, sizeof(name), "h%u.example", from);
-		box_name(last, name, on_name, &addrs[from]);
+		box_name(rig.last, name, on_name, &addrs[from]);
 	}
 }
 
@@ -675,12 +350,12 @@ START_TEST(blocks)
 {
 	unsigned int	i;
 
-	serve(ID);
+	rig_serve(ID);
 	want(0, 3);
 	ck_assert_uint_eq(told, 0);
-	ck_assert_uint_eq(nasked - answered, 1);	/* once for all */
-	ck_assert_str_eq(asked[answered].take.id, ID);
-	taken(100, TAKE);
+	ck_assert_uint_eq(rig.nasked - rig.answered, 1);	/* for all */
+	ck_assert_str_eq(rig.asked[rig.answered].take.id, ID);
+	rig_taken(100, TAKE);
 	ck_assert_uint_eq(told, 3);
 	want(3, TAKE);				/* at once, from now on */
 	ck_assert_uint_eq(told, TAKE);
@@ -688,11 +363,11 @@ START_TEST(blocks)
 	for (i = 0; i < TAKE; i++)
 		ck_assert_uint_eq(addrs[i], NAMES_NET + 100 + i);
 	want(0, 10);				/* are known */
-	ck_assert_uint_eq(nasked, answered);
+	ck_assert_uint_eq(rig.nasked, rig.answered);
 	ck_assert_uint_eq(addrs[9], NAMES_NET + 109);
 	want(TAKE, TAKE + 1);
-	ck_assert_uint_eq(nasked - answered, 1);
-	taken(1000, TAKE);
+	ck_assert_uint_eq(rig.nasked - rig.answered, 1);
+	rig_taken(1000, TAKE);
 	ck_assert_uint_eq(addrs[TAKE], NAMES_NET + 1000);
 }
 END_TEST
@@ -702,10 +377,10 @@ START_TEST(same_name)
 {
 	uint32_t	a = 0, b = 0;
 
-	serve(ID);
-	box_name(last, "h.example", on_name, &a);
-	box_name(last, "h.example", on_name, &b);
-	taken(1, TAKE);
+	rig_serve(ID);
+	box_name(rig.last, "h.example", on_name, &a);
+	box_name(rig.last, "h.example", on_name, &b);
+	rig_taken(1, TAKE);
 	ck_assert_uint_eq(told, 2);
 	ck_assert_uint_eq(a, NAMES_NET + 1);
 	ck_assert_uint_eq(a, b);
@@ -714,14 +389,14 @@ END_TEST
 
 START_TEST(waits_bounded)
 {
-	serve(ID);
+	rig_serve(ID);
 	want(0, WAITS);
 	ck_assert_uint_eq(told, 0);
 	want(WAITS, WAITS + 3);
 	ck_assert_uint_eq(told, 3);
 	ck_assert_uint_eq(nones, 3);
-	ck_assert_uint_eq(nasked - answered, 1);
-	taken(1, TAKE);
+	ck_assert_uint_eq(rig.nasked - rig.answered, 1);
+	rig_taken(1, TAKE);
 	ck_assert_uint_eq(told, WAITS + 3);
 	ck_assert_uint_eq(nones, 3);
 }
@@ -730,33 +405,33 @@ END_TEST
 /* None is left: nobody is asked any more. */
 START_TEST(used_up)
 {
-	serve(ID);
+	rig_serve(ID);
 	want(0, 2);
-	taken(65535, 0);
+	rig_taken(65535, 0);
 	ck_assert_uint_eq(told, 2);
 	ck_assert_uint_eq(nones, 2);
 	want(2, 5);
 	ck_assert_uint_eq(nones, 5);
-	ck_assert_uint_eq(nasked, answered);
+	ck_assert_uint_eq(rig.nasked, rig.answered);
 }
 END_TEST
 
 /* Fewer than wait; and such as are no addresses, or were another's. */
 START_TEST(too_few)
 {
-	serve(ID);
+	rig_serve(ID);
 	want(0, 4);
-	taken(10, 3);
+	rig_taken(10, 3);
 	ck_assert_uint_eq(told, 4);
 	ck_assert_uint_eq(nones, 1);
 	want(3, 4);
-	taken(65535, 2);
+	rig_taken(65535, 2);
 	ck_assert_uint_eq(nones, 2);
 	want(3, 4);
-	taken(11, 2);
+	rig_taken(11, 2);
 	ck_assert_uint_eq(nones, 3);
 	want(3, 4);
-	taken(13, 1);
+	rig_taken(13, 1);
 	ck_assert_uint_eq(nones, 3);
 	ck_assert_uint_eq(addrs[3], NAMES_NET + 13);
 }
@@ -765,16 +440,16 @@ END_TEST
 /* Stored does not give any: who waits is told, and the next asks again. */
 START_TEST(not_given)
 {
-	serve(ID);
+	rig_serve(ID);
 	want(0, 2);
 	if (_i == 0)
-		silent(MSG_NAMES_TAKE);
+		rig_silent(MSG_NAMES_TAKE);
 	else
-		fails(MSG_NAMES_TAKE, CODE_DISK_FULL);
+		rig_fails(MSG_NAMES_TAKE, CODE_DISK_FULL);
 	ck_assert_uint_eq(told, 2);
 	ck_assert_uint_eq(nones, 2);
 	want(0, 2);
-	taken(5, TAKE);
+	rig_taken(5, TAKE);
 	ck_assert_uint_eq(told, 4);
 	ck_assert_uint_eq(nones, 2);
 }
@@ -783,32 +458,32 @@ END_TEST
 /* The box goes first: who waits is told at once, the answer is nobody's. */
 START_TEST(given_late)
 {
-	serve(ID);
+	rig_serve(ID);
 	want(0, 2);
-	(void)end(ID);
+	(void)rig_end(ID);
 	ck_assert_uint_eq(told, 2);
 	ck_assert_uint_eq(nones, 2);
-	taken(5, TAKE);
+	rig_taken(5, TAKE);
 	ck_assert_uint_eq(told, 2);
-	while (next())
+	while (rig_next())
 		;
-	serve(ID);			/* has none of these */
+	rig_serve(ID);			/* has none of these */
 	want(0, 1);
 	ck_assert_uint_eq(told, 2);
-	taken(500, TAKE);
+	rig_taken(500, TAKE);
 	ck_assert_uint_eq(addrs[0], NAMES_NET + 500);
 }
 END_TEST
 
-/* ---- denials ------------------------------------------------------------------------ */
+/* ---- denials ---------------------------------------------------------- */
 
 static const struct msg_proxy_denied *
 denied(void)
 {
-	const struct msg_proxy_denied	*d = &heard.body.proxy_denied;
+	const struct msg_proxy_denied	*d = &rig.heard.body.proxy_denied;
 
-	ck_assert(next());
-	ck_assert_uint_eq(heard.row->type, MSG_PROXY_DENIED);
+	ck_assert(rig_next());
+	ck_assert_uint_eq(rig.heard.row->type, MSG_PROXY_DENIED);
 	ck_assert_str_eq(d->id, ID);
 	return d;
 }
@@ -816,7 +491,7 @@ denied(void)
 static void
 deny(const char *name, unsigned int port)
 {
-	box_denied(last, DENIED_NAME, name, NULL, 0, IPPROTO_TCP, port);
+	box_denied(rig.last, DENIED_NAME, name, NULL, 0, IPPROTO_TCP, port);
 }
 
 START_TEST(gathered)
@@ -827,14 +502,16 @@ START_TEST(gathered)
 	uint64_t			 t0 = now_ms();
 	int				 i;
 
-	serve(ID);
+	rig_serve(ID);
 	for (i = 0; i < 10; i++)
 		deny("x.example", 443);
 	deny("x.example", 80);
-	box_denied(last, DENIED_SEALED, "x.example", v4, 0, IPPROTO_TCP, 443);
-	box_denied(last, DENIED_SEALED, "x.example", v6, 1, IPPROTO_TCP, 443);
-	ck_assert(!next());		/* not one by one */
-	ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
+	box_denied(rig.last, DENIED_SEALED, "x.example", v4, 0, IPPROTO_TCP,
+	    443);
+	box_denied(rig.last, DENIED_SEALED, "x.example", v6, 1, IPPROTO_TCP,
+	    443);
+	ck_assert(!rig_next());		/* not one by one */
+	ck_assert_int_eq(event_base_loop(rig.base, EVLOOP_ONCE), 0);
 	d = denied();
 	ck_assert_uint_eq(d->rule, DENIED_NAME);
 	ck_assert_uint_eq(d->count, 10);
@@ -851,12 +528,12 @@ START_TEST(gathered)
 	d = denied();
 	ck_assert_uint_eq(d->address.len, 16);
 	ck_assert_mem_eq(d->address.data, v6, 16);
-	ck_assert(!next());
+	ck_assert(!rig_next());
 	/* told once */
 	deny("x.example", 443);
-	ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
+	ck_assert_int_eq(event_base_loop(rig.base, EVLOOP_ONCE), 0);
 	ck_assert_uint_eq(denied()->count, 1);
-	ck_assert(!next());
+	ck_assert(!rig_next());
 }
 END_TEST
 
@@ -867,11 +544,12 @@ START_TEST(bounded)
 	uint64_t			 sum = 0;
 	int				 i;
 
-	serve(ID);
+	rig_serve(ID);
 	for (i = 0; i < 10000; i++)
 		deny("x.example", (unsigned int)i);
-	box_denied(last, DENIED_TLS, "y.example", NULL, 0, IPPROTO_TCP, 443);
-	ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
+	box_denied(rig.last, DENIED_TLS, "y.example", NULL, 0, IPPROTO_TCP,
+	    443);
+	ck_assert_int_eq(event_base_loop(rig.base, EVLOOP_ONCE), 0);
 	for (i = 0; i < DENIALS; i++)
 		sum += denied()->count;
 	ck_assert_uint_eq(sum, DENIALS);
@@ -884,7 +562,7 @@ START_TEST(bounded)
 	d = denied();
 	ck_assert_uint_eq(d->rule, DENIED_TLS);
 	ck_assert_uint_eq(d->count, 1);
-	ck_assert(!next());
+	ck_assert(!rig_next());
 }
 END_TEST
 
@@ -893,17 +571,17 @@ START_TEST(last_word)
 {
 	uint32_t	rid;
 
-	serve(ID);
+	rig_serve(ID);
 	deny("x.example", 443);
-	rid = end(ID);
+	rid = rig_end(ID);
 	ck_assert_uint_eq(denied()->count, 1);
-	is_ok(rid);
-	ck_assert_int_eq(event_base_loop(base, EVLOOP_NONBLOCK), 1);
-	ck_assert(!next());
+	rig_is_ok(rid);
+	ck_assert_int_eq(event_base_loop(rig.base, EVLOOP_NONBLOCK), 1);
+	ck_assert(!rig_next());
 }
 END_TEST
 
-/* ---- by name -------------------------------------------------------------------------- */
+/* ---- by name ---------------------------------------------------------- */
 
 static char	after[ALLOW_NAME];
 
@@ -912,17 +590,18 @@ static size_t
 names(const char *id)
 {
 	struct msg_proxy_names		 m = { .wire_end = 0 };
-	const struct wire_list		*l = &heard.body.proxy_names_are.rows;
+	const struct wire_list		*l =
+					    &rig.heard.body.proxy_names_are.rows;
 	struct row_named		 n;
 	uint32_t			 rid;
 	size_t				 i;
 
 	(void)str_copy(m.id, id, sizeof(m.id));
 	(void)str_copy(m.after, after, sizeof(m.after));
-	rid = ask(MSG_PROXY_NAMES, &m, -1);
-	ck_assert(next());
-	ck_assert_uint_eq(heard.row->type, MSG_PROXY_NAMES_ARE);
-	ck_assert_uint_eq(heard.rid, rid);
+	rid = rig_ask(MSG_PROXY_NAMES, &m, -1);
+	ck_assert(rig_next());
+	ck_assert_uint_eq(rig.heard.row->type, MSG_PROXY_NAMES_ARE);
+	ck_assert_uint_eq(rig.heard.rid, rid);
 	for (i = 0; i < l->n; i++) {
 		ck_assert_int_ne(wire_decode_into(&wire_row_named,
 		    l->v[i].data, l->v[i].len, NULL, 0, &n), -1);
@@ -940,15 +619,15 @@ START_TEST(name_pages)
 {
 	struct named	*n;
 
-	serve(ID);
+	rig_serve(ID);
 	ck_assert_uint_eq(names(ID), 0);
 	want(0, 1);
-	taken(1, TAKE);
+	rig_taken(1, TAKE);
 	want(1, TAKE);
 	want(TAKE, TAKE + 1);
-	taken(TAKE + 1, TAKE);
+	rig_taken(TAKE + 1, TAKE);
 	want(TAKE + 1, 2 * TAKE - 5);
-	ck_assert_ptr_ne(n = names_find(last->names, "h7.example"), NULL);
+	ck_assert_ptr_ne(n = names_find(rig.last->names, "h7.example"), NULL);
 	n->open = 1;
 	n->connections = 3;
 	n->sent_bytes = 4;
@@ -969,14 +648,14 @@ START_TEST(name_pages_long)
 	size_t		n, sum = 0;
 	unsigned int	i;
 
-	serve(ID);
+	rig_serve(ID);
 	want(0, 1);
-	taken(1, TAKE);
+	rig_taken(1, TAKE);
 	for (i = 0; i < TAKE - 1; i++) {
 		memset(name, 'a', 253);
 		name[63] = name[127] = name[191] = '.';
 		(void)snprintf(name + 245, 9, "%08u", i);
-		box_name(last, name, on_name, NULL);
+		box_name(rig.last, name, on_name, NULL);
 	}
 	ck_assert_uint_eq(nones, 0);
 	while ((n = names(ID)) != 0) {
@@ -995,7 +674,7 @@ main(void)
 	SRunner	*sr;
 	int	 failed;
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, rig_setup, rig_teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, any_order, 0, 6);
 	tcase_add_test(t, twice);

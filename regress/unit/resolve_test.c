@@ -32,7 +32,7 @@ static int			 udp = -1, tcp = -1;
 static unsigned int		 by_udp, by_tcp, drop;
 static char			 odd[ALLOW_NAME];	/* not of the table */
 
-/* ---- the table ------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------- */
 
 enum how { PLAIN, CHAIN, LOOP, NO_NAME, FAILS, EMPTY, JUNK, SHORT,
     NEVER, SECOND, CUT, OTHER_ID, OTHER_NAME, OTHER_OWNER };
@@ -88,7 +88,7 @@ name_of(const char *name)
 	return &crowd;
 }
 
-/* ---- the name server -------------------------------------------------------- */
+/* ---- the name server -------------------------------------------------- */
 
 struct out { uint8_t p[1400]; size_t n; };
 
@@ -332,7 +332,7 @@ listens(int type, event_callback_fn fn)
 	return fd;
 }
 
-/* ---- asking --------------------------------------------------------------------- */
+/* ---- asking ----------------------------------------------------------- */
 
 int	__real_ares_init_options(ares_channel *, struct ares_options *, int);
 int	__wrap_ares_init_options(ares_channel *, struct ares_options *, int);
@@ -480,7 +480,7 @@ teardown(void)
 	ck_assert_str_eq(odd, "");
 }
 
-/* ---- answers ------------------------------------------------------------------------ */
+/* ---- answers ---------------------------------------------------------- */
 
 START_TEST(good)
 {
@@ -615,7 +615,7 @@ START_TEST(second)
 }
 END_TEST
 
-/* ---- many, and taken back ---------------------------------------------------------- */
+/* ---- many, and taken back --------------------------------------------- */
 
 START_TEST(crowd)
 {
