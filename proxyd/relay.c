@@ -52,7 +52,7 @@
 #define PAUSE_MS	100		/* without descriptors */
 #define HTTP_PORT	80
 #define HTTPS_PORT	443
-#define STATUS_BYTES	12		/* "HTTP/1.1 101" */
+#define STATUS_BYTES	1024		/* interim answers and a status */
 
 enum judge { J_HELLO, J_HTTP, J_PASSED };
 
