@@ -24,9 +24,12 @@ mkfs.ext4 -q -F "$dir/disk" || die "mkfs.ext4 failed"
 (work=$dir . "$top/regress/box/attack/lib.sh" && attack_build "$dir/attack") ||
     die "attack does not build"
 
+${CC:-cc} -O1 -shared -fPIC -o "$dir/fpregs.so" "$top/regress/uml/fpregs.c" ||
+    die "fpregs.c does not build"
+
 # Whether this command line reaches the guest: TOP, PREFIX and LANE as
 # variables of its init.
-timeout -k 5 "$([ "$lane" = long ] && echo 1800 || echo 800)" linux.uml mem=2G rootfstype=hostfs root=/ ro quiet \
+LD_PRELOAD=$dir/fpregs.so timeout -k 5 "$([ "$lane" = long ] && echo 1800 || echo 800)" linux.uml mem=2G rootfstype=hostfs root=/ ro quiet \
     init="$top/regress/uml/init.sh" ubd0="$dir/disk" con=null con0=null,fd:1 \
     uml_dir="$dir" WB_TOP="$top" WB_PREFIX="$prefix" WB_LANE="$lane" \
     WB_ATTACK="$dir/attack" \
