@@ -88,7 +88,8 @@ setup(void)
 	}	rows[] = {
 		{ "good-e", NETWORK_EGRESS }, { "nochange-e", NETWORK_EGRESS },
 		{ "good-n", NETWORK_NONE }, { "nochange-n", NETWORK_NONE },
-		{ "good-a", NETWORK_ALLOWLIST }, { "good-b", NETWORK_ALLOWLIST },
+		{ "good-a", NETWORK_ALLOWLIST },
+		{ "good-b", NETWORK_ALLOWLIST },
 		{ "nochange-a", NETWORK_ALLOWLIST },
 	};
 	size_t	i;

@@ -590,8 +590,8 @@ static size_t
 names(const char *id)
 {
 	struct msg_proxy_names		 m = { .wire_end = 0 };
-	const struct wire_list		*l =
-					    &rig.heard.body.proxy_names_are.rows;
+	const struct msg_proxy_names_are *a = &rig.heard.body.proxy_names_are;
+	const struct wire_list		*l = &a->rows;
 	struct row_named		 n;
 	uint32_t			 rid;
 	size_t				 i;

@@ -40,7 +40,7 @@ enum how { PLAIN, CHAIN, LOOP, NO_NAME, FAILS, EMPTY, JUNK, SHORT,
 static const struct name {
 	const char	*name;
 	enum how	 how;
-	const char	*v4, *v6;		/* with blanks between; or NULL */
+	const char	*v4, *v6;		/* blanks between; or NULL */
 	const char	*alias;			/* CHAIN: where it leads */
 }	names[] = {
 	{ "good.test", PLAIN, "203.0.113.1", "2001:db8::1", NULL },
