@@ -185,8 +185,11 @@ host(const char *name, const char *port)
 
 /* ---- connections --------------------------------------------------- */
 
-/* All of standard input. */
-static void
+/*
+ * All of standard input.  0, or the errno of send(2): the kernel tells of a
+ * reset once, and recv(2) tells of an end then.
+ */
+static int
 send_all(int fd)
 {
 	static char	buf[65536];
@@ -196,7 +199,8 @@ send_all(int fd)
 		for (m = 0; m < n; m += r)
 			if ((r = send(fd, buf + m, (size_t)(n - m),
 			    MSG_NOSIGNAL)) == -1)
-				return;		/* recv() says why */
+				return errno;
+	return 0;
 }
 
 static int
@@ -207,11 +211,12 @@ do_tcp(const struct sockaddr_in *sin, const char *how)
 	int		ms = how != NULL && atoi(how) > 0 ?
 			    atoi(how) * 1000 : LATE_MS;
 	ssize_t		n;
+	int		e;
 
 	p.fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (connect(p.fd, (const struct sockaddr *)sin, sizeof(*sin)) == -1)
 		ended(why(errno));
-	send_all(p.fd);
+	e = send_all(p.fd);
 	if (how != NULL && strcmp(how, "end") == 0)
 		(void)shutdown(p.fd, SHUT_WR);
 	for (;;) {
@@ -222,7 +227,7 @@ do_tcp(const struct sockaddr_in *sin, const char *how)
 		(void)fwrite(buf, 1, (size_t)n, stdout);
 		(void)fflush(stdout);
 	}
-	ended(n == 0 ? "end" : why(errno));
+	ended(n == -1 ? why(errno) : e != 0 ? why(e) : "end");
 	return 0;
 }
 
