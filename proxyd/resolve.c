@@ -35,24 +35,11 @@
 #define TRIES		3
 #define PAUSE_MS	5	/* from news of the host's addresses on */
 #define RETRY_MS	1000	/* until they are read again */
-#define BUCKETS		256
 
-/* Who waits for a question's answer. */
 struct lookup {
-	STAILQ_ENTRY(lookup)	 next;
-	void			(*cb)(void *, const struct resolved *);
-	void			*arg;		/* cb NULL: cancelled */
-};
-
-/*
- * A name that is being asked for, once for all who want it now: a box that
- * connects a thousand times is no flood of questions to the host's resolver.
- */
-struct question {
-	LIST_ENTRY(question)	 next;
-	STAILQ_HEAD(, lookup)	 lookups;	/* owned */
-	int			 any;	/* nothing is held against addresses */
-	char			 name[ALLOW_NAME];
+	void	(*cb)(void *, const struct resolved *);	/* NULL: cancelled */
+	void	 *arg;
+	int	  any;		/* nothing is held against its addresses */
 };
 
 /* A socket of c-ares's. */
@@ -67,7 +54,6 @@ static struct {
 	struct event_base	*base;		/* borrowed */
 	struct event		*timer;		/* owned */
 	LIST_HEAD(, watched)	 watched;
-	LIST_HEAD(, question)	 questions[BUCKETS];	/* not answered */
 	int			 news, ask;	/* owned; hostaddr_open() */
 	struct event		*look;		/* owned */
 	struct hosts		 hosts;
@@ -304,111 +290,68 @@ take_all(struct resolved *r, const struct ares_addrinfo *a, int any)
 	}
 }
 
-/* Who asks for the same from now on, asks anew. */
-static void
-tell_all(struct question *q, const struct resolved *r)
-{
-	struct lookup	*l;
-
-	LIST_REMOVE(q, next);
-	while ((l = STAILQ_FIRST(&q->lookups)) != NULL) {
-		STAILQ_REMOVE_HEAD(&q->lookups, next);
-		if (l->cb != NULL)
-			l->cb(l->arg, r);
-		free(l);
-	}
-	free(q);
-}
-
 static void
 on_answer(void *arg, int status, int timeouts, struct ares_addrinfo *a)
 {
-	struct question	*q = arg;
+	struct lookup	*l = arg;
 	struct resolved	 r = { .why = RESOLVED_NONE };
 
 	(void)timeouts;
 	if (status == ARES_SUCCESS && a != NULL)
-		take_all(&r, a, q->any);
+		take_all(&r, a, l->any);
 	else if (status == ARES_ETIMEOUT)
 		r.why = RESOLVED_LATE;
 	if (r.n > 0)
 		r.why = RESOLVED_OK;
 	if (a != NULL)
 		ares_freeaddrinfo(a);
-	tell_all(q, &r);
+	if (l->cb != NULL)
+		l->cb(l->arg, &r);
+	free(l);
 }
 
-static int
-is_wanted(const struct question *q)
-{
-	const struct lookup	*l;
+/*
+ * c-ares may answer within the call; who asks is told later all the same.
+ */
+struct start {
+	struct lookup	*lookup;	/* c-ares's from on_start() on */
+	char		 name[ALLOW_NAME];
+};
 
-	STAILQ_FOREACH(l, &q->lookups, next)
-		if (l->cb != NULL)
-			return 1;
-	return 0;
-}
-
-/* c-ares may answer within the call; who asks is told later all the same. */
 static void
 on_start(evutil_socket_t fd, short what, void *arg)
 {
 	const struct ares_addrinfo_hints	 hints = {
 		.ai_flags = ARES_AI_NOSORT, .ai_family = AF_UNSPEC };
-	const struct resolved			 none = { .n = 0 };
-	struct question				*q = arg;
+	struct start				*s = arg;
 
 	(void)fd;
 	(void)what;
-	if (!is_wanted(q)) {
-		tell_all(q, &none);		/* nobody */
-		return;
+	if (s->lookup->cb == NULL)
+		free(s->lookup);
+	else {
+		ares_getaddrinfo(rs.ares, s->name, NULL, &hints, on_answer,
+		    s->lookup);
+		timer_set();
 	}
-	ares_getaddrinfo(rs.ares, q->name, NULL, &hints, on_answer, q);
-	timer_set();
-}
-
-/* FNV-1a: who chooses names that collide has its own wait longer. */
-static size_t
-bucket(const char *name)
-{
-	uint32_t	h = 2166136261U;
-
-	for (; *name != '\0'; name++)
-		h = (h ^ (uint8_t)*name) * 16777619U;
-	return h % BUCKETS;
-}
-
-static struct question *
-question(const char *name, int any)
-{
-	const struct timeval	 now = { 0, 0 };
-	size_t			 i = bucket(name);
-	struct question		*q;
-
-	LIST_FOREACH(q, &rs.questions[i], next)
-		if (q->any == any && strcmp(q->name, name) == 0)
-			return q;
-	q = xcalloc(1, sizeof(*q));
-	STAILQ_INIT(&q->lookups);
-	q->any = any;
-	(void)str_copy(q->name, name, sizeof(q->name));	/* was bounded */
-	LIST_INSERT_HEAD(&rs.questions[i], q, next);
-	if (event_base_once(rs.base, -1, EV_TIMEOUT, on_start, q, &now) == -1)
-		fatalx("event_base_once");
-	return q;
+	free(s);
 }
 
 static struct lookup *
 lookup(const char *name, int any,
     void (*cb)(void *, const struct resolved *), void *arg)
 {
-	struct lookup	*l = xcalloc(1, sizeof(*l));
+	const struct timeval	 now = { 0, 0 };
+	struct start		*s = xcalloc(1, sizeof(*s));
 
-	l->cb = cb;
-	l->arg = arg;
-	STAILQ_INSERT_TAIL(&question(name, any)->lookups, l, next);
-	return l;
+	s->lookup = xcalloc(1, sizeof(*s->lookup));
+	s->lookup->cb = cb;
+	s->lookup->arg = arg;
+	s->lookup->any = any;
+	(void)str_copy(s->name, name, sizeof(s->name));	/* was bounded */
+	if (event_base_once(rs.base, -1, EV_TIMEOUT, on_start, s, &now) == -1)
+		fatalx("event_base_once");
+	return s->lookup;
 }
 
 struct lookup *
