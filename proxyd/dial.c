@@ -3,7 +3,7 @@
  *
  * Theory of operation.
  *
- *	LOOKS	resolve.c is asked
+ *	LOOKS	resolve.c is asked, by looks.c in its turn
  *	TRIES	one address after the other, by turns of both families; the
  *		next is begun when the one before has failed, or has not
  *		answered for STAGGER_MS (RFC 8305, 5).  The first that is
@@ -50,7 +50,7 @@ struct dial {
 	int			 is_upstream;	/* TUNNEL is to come */
 	int			 tunnel;	/* owned; -1: not yet */
 	struct event		 told;		/* TUNNEL */
-	struct lookup		*lookup;	/* LOOKS */
+	struct look		*look;		/* LOOKS */
 	struct resolved		 found;
 	int			 next;		/* of found */
 	int			 tried;		/* attempts under way */
@@ -65,8 +65,8 @@ dial_free(struct dial *d)
 {
 	int	i;
 
-	if (d->lookup != NULL)
-		resolve_cancel(d->lookup);
+	if (d->look != NULL)
+		look_cancel(d->look);
 	for (i = 0; i < RESOLVE_MAX; i++) {
 		if (d->at[i].fd == -1)
 			continue;
@@ -285,7 +285,7 @@ on_resolved(void *arg, const struct resolved *r)
 {
 	struct dial	*d = arg;
 
-	d->lookup = NULL;
+	d->look = NULL;
 	d->found = *r;
 	if (r->n == 0)
 		over(d, -1, r->why == RESOLVED_SEALED ||
@@ -295,8 +295,9 @@ on_resolved(void *arg, const struct resolved *r)
 }
 
 struct dial *
-dial_name(struct event_base *base, const char *name, unsigned int port,
-    void (*cb)(void *, int, const struct resolved *), void *arg)
+dial_name(struct event_base *base, struct looks *looks, const char *name,
+    unsigned int port, void (*cb)(void *, int, const struct resolved *),
+    void *arg)
 {
 	struct dial		*d = xcalloc(1, sizeof(*d));
 	const struct resolved	*at;
@@ -317,9 +318,9 @@ dial_name(struct event_base *base, const char *name, unsigned int port,
 	up = upstream_host(&d->port, &at);
 	d->is_upstream = up != NULL;
 	if (up == NULL)
-		d->lookup = resolve(name, on_resolved, d);
+		d->look = look_up(looks, name, 0, on_resolved, d);
 	else if (at == NULL)
-		d->lookup = resolve_any(up, on_resolved, d);
+		d->look = look_up(looks, up, 1, on_resolved, d);
 	else {
 		d->found = *at;
 		timer_add(&d->stagger, 0);

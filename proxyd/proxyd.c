@@ -7,6 +7,7 @@
  *	names.c		which synthetic address is which name's
  *	relay.c		connections; hello.c, head.c: what they say
  *	dial.c, pump.c	connecting to a name; bytes from one to the other
+ *	looks.c		lookups of one box, so many at a time
  *	resolve.c	names to addresses that may be connected to
  *
  * Descriptors as the maker gives them: 2 the log, 3 a channel to privd, 4 the

@@ -188,6 +188,18 @@ void		 resolve_cancel(struct lookup *);
 /* 1: nothing of ours may be connected to it; 0: it may. */
 int		 resolve_sealed(const uint8_t *addr, int v6);
 
+/* ---- looks.c: lookups of one box ----------------------------------- */
+
+struct looks;
+struct look;
+
+struct looks	*looks_new(void);
+void		 looks_free(struct looks *);	/* all were cancelled, or over */
+/* As resolve(), or, any: resolve_any(); in its turn. */
+struct look	*look_up(struct looks *, const char *name, int any,
+		    void (*cb)(void *, const struct resolved *), void *arg);
+void		 look_cancel(struct look *);
+
 /* ---- box.c: boxes, and what netd says of them ---------------------- */
 
 enum box_socket { BOX_RELAY, BOX_UDP, BOX_TCP, BOX_NSOCKETS };
@@ -278,7 +290,8 @@ struct dial;
  * later: fd is the caller's, or -1 and why, where that is a refusal, says by
  * what (its n is 0), and is NULL else.  Never NULL.
  */
-struct dial	*dial_name(struct event_base *, const char *name,
+struct dial	*dial_name(struct event_base *, struct looks *,
+		    const char *name,
 		    unsigned int port, void (*cb)(void *, int fd,
 		    const struct resolved *why), void *arg);
 void		 dial_cancel(struct dial *);

@@ -78,6 +78,7 @@ struct relay {
 	struct box		*box;		/* borrowed */
 	int			 fd;		/* owned: listens */
 	struct event		 ev, pause;
+	struct looks		*looks;		/* owned */
 	struct conns		 conns, queue;	/* all; those that are ready */
 	unsigned int		 n, lent;
 	int			 is_ready;
@@ -521,7 +522,7 @@ conn_new(struct relay *r, int fd, struct named *n, unsigned int port)
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	conn_late(c);
 	watch(&c->ev_box, fd, c);
-	c->dial = dial_name(rl.base, n->name, port, on_dialled, c);
+	c->dial = dial_name(rl.base, r->looks, n->name, port, on_dialled, c);
 }
 
 /* ---- accepting ----------------------------------------------------- */
@@ -630,6 +631,7 @@ relay_new(struct box *b, int listener)
 
 	r->box = b;
 	r->fd = listener;
+	r->looks = looks_new();
 	TAILQ_INIT(&r->conns);
 	TAILQ_INIT(&r->queue);
 	(void)event_assign(&r->pause, rl.base, -1, 0, on_pause, r);
@@ -649,6 +651,7 @@ relay_free(struct relay *r)
 		return;
 	while ((c = TAILQ_FIRST(&r->conns)) != NULL)
 		conn_end(c, 1);
+	looks_free(r->looks);
 	if (r->is_ready)
 		TAILQ_REMOVE(&rl.queue, r, ready);
 	(void)event_del(&r->ev);
