@@ -30,8 +30,13 @@
 
 #define STAGGER_MS	250
 #define DEADLINE_MS	20000
-/* What may wait for a box that does not read, or for a slow upstream. */
-#define WINDOW		(1024 * 1024)
+/*
+ * What may wait for a box that does not read, or for a slow upstream.  The
+ * kernel has twice as much for RECEIVE with all that it keeps beside bytes, or
+ * as much as net.core.rmem_max allows.  It stays at that: TCP_WINDOW_CLAMP is
+ * no bound, for the kernel raises it again as it measures how fast is read.
+ */
+#define RECEIVE		(512 * 1024)
 #define UNSENT		(256 * 1024)
 
 struct attempt {
@@ -61,23 +66,29 @@ struct dial {
 static void	try_next(struct dial *);
 
 static void
-dial_free(struct dial *d)
+attempts_drop(struct dial *d)
 {
 	int	i;
 
-	if (d->look != NULL)
-		look_cancel(d->look);
 	for (i = 0; i < RESOLVE_MAX; i++) {
 		if (d->at[i].fd == -1)
 			continue;
 		(void)event_del(&d->at[i].ev);
 		fd_close(&d->at[i].fd);
 	}
+	(void)event_del(&d->stagger);
+}
+
+static void
+dial_free(struct dial *d)
+{
+	if (d->look != NULL)
+		look_cancel(d->look);
+	attempts_drop(d);
 	if (d->tunnel != -1) {
 		(void)event_del(&d->told);
 		fd_close(&d->tunnel);
 	}
-	(void)event_del(&d->stagger);
 	(void)event_del(&d->deadline);
 	free(d);
 }
@@ -157,7 +168,7 @@ tunnel_ask(struct dial *d, int fd)
 
 	d->tunnel = fd;
 	d->next = d->found.n;
-	(void)event_del(&d->stagger);
+	attempts_drop(d);
 	/* level: what is there of a head is looked at again with each part */
 	(void)event_assign(&d->told, d->base, fd, EV_READ | EV_PERSIST,
 	    on_told, d);
@@ -212,7 +223,7 @@ options_set(int fd)
 {
 	static const struct { int level, name, value; } options[] = {
 		{ IPPROTO_TCP, TCP_NODELAY, 1 },
-		{ IPPROTO_TCP, TCP_WINDOW_CLAMP, WINDOW },
+		{ SOL_SOCKET, SO_RCVBUF, RECEIVE },
 		{ IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT },
 		{ IPPROTO_TCP, TCP_KEEPIDLE, 60 },
 		{ SOL_SOCKET, SO_KEEPALIVE, 1 },

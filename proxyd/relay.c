@@ -50,6 +50,9 @@
 #define CONN_BYTES	(64 * 1024)	/* of a connection in one turn */
 #define JUDGE_MS	30000		/* for the first bytes to be told */
 #define PAUSE_MS	100		/* without descriptors */
+#define RECEIVE_ALL	(16 * 1024 * 1024) /* of a box, before it is less */
+#define RECEIVE_LEAST	(32 * 1024)	/* for each connection */
+#define RECEIVE_MANY	32		/* connections, where that begins */
 #define HTTP_PORT	80
 #define HTTPS_PORT	443
 #define STATUS_BYTES	1024		/* interim answers and a status */
@@ -464,6 +467,23 @@ on_late(evutil_socket_t fd, short what, void *arg)
 	conn_end(arg, 1);
 }
 
+/*
+ * What waits for a box that does not read is the host's memory, and charged to
+ * nobody: who has many connections has less for each new one.
+ */
+static void
+share(const struct relay *r, int fd)
+{
+	int	n = RECEIVE_ALL / (int)r->n;
+
+	if (r->n <= RECEIVE_MANY)
+		return;
+	if (n < RECEIVE_LEAST)
+		n = RECEIVE_LEAST;
+	/* where that fails it has what dial.c gave it */
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &n, sizeof(n));
+}
+
 static void
 on_dialled(void *arg, int fd, const struct resolved *why)
 {
@@ -479,6 +499,7 @@ on_dialled(void *arg, int fd, const struct resolved *why)
 		conn_end(c, 1);
 		return;
 	}
+	share(c->relay, fd);
 	c->up = c->out.to = c->in.from = fd;
 	watch(&c->ev_up, fd, c);
 	conn_ready(c);

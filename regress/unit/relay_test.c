@@ -32,7 +32,7 @@
 
 #define HOST		"203.0.113.1"
 #define HOLE		"192.0.2.1"
-#define MOST		20		/* connections of a box */
+#define MOST		160		/* connections of a box */
 #define BULK		(48UL * 1024 * 1024)
 #define PORTS		5
 
@@ -49,6 +49,7 @@ static struct shared {
 	} told[64];
 	uint64_t	 sent, received, connections;
 	unsigned int	 open;
+	uint64_t	 buffers;	/* of all connections to hosts */
 } *sh;
 
 static int		ctl[2] = { -1, -1 };
@@ -164,6 +165,27 @@ list(int with_good)
 	return a;
 }
 
+/* The bounds of what may wait here, all hosts' together. */
+static uint64_t
+buffers(void)
+{
+	struct sockaddr_in	sin;
+	socklen_t		len;
+	uint64_t		all = 0;
+	int			fd, n;
+
+	for (fd = 0; fd < 1024; fd++) {
+		len = sizeof(sin);
+		if (getpeername(fd, (struct sockaddr *)&sin, &len) == -1 ||
+		    sin.sin_family != AF_INET || sin.sin_port != htons(22))
+			continue;
+		len = sizeof(n);
+		if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &n, &len) == 0)
+			all += (uint64_t)n;
+	}
+	return all;
+}
+
 static void
 on_ctl(evutil_socket_t fd, short what, void *arg)
 {
@@ -185,6 +207,7 @@ on_ctl(evutil_socket_t fd, short what, void *arg)
 			relay_free(relays[i]);
 			relays[i] = NULL;
 		}
+	sh->buffers = buffers();
 	sh->sent = n->sent_bytes;
 	sh->received = n->received_bytes;
 	sh->connections = n->connections;
@@ -823,6 +846,34 @@ START_TEST(most)
 }
 END_TEST
 
+/* Who reads much has no more, nor have many together. */
+START_TEST(waits)
+{
+	uint64_t	one;
+	int		l = host(22), b = box_connect(1, 22),
+			s = host_accept(l), i;
+	pid_t		w;
+
+	if ((w = fork()) == 0)
+		write_all(s);
+	read_all(b);
+	is_over(w);
+	ask('S');
+	one = sh->buffers;
+	ck_assert_uint_gt(one, 128 * 1024);
+	ck_assert_uint_le(one, 1024 * 1024);
+	for (i = 1; i < MOST; i++) {
+		b = box_connect(1, 22);
+		s = host_accept(l);
+		put(s, "x", 1);
+		get(b, "x", 1);
+	}
+	ask('S');
+	ck_assert_uint_gt(sh->buffers, one);
+	ck_assert_uint_le(sh->buffers, 90UL * 1024 * 1024);
+}
+END_TEST
+
 START_TEST(list_changes)
 {
 	int	l = host(22), l4 = host(8443), b = box_connect(1, 22),
@@ -936,6 +987,7 @@ main(void)
 	tcase_add_test(t, eyeballs);
 	tcase_add_loop_test(t, bulk, 0, 2);
 	tcase_add_test(t, most);
+	tcase_add_test(t, waits);
 	tcase_add_test(t, list_changes);
 	tcase_add_test(t, goes);
 	suite_add_tcase(s, t);
