@@ -32,6 +32,7 @@
 
 #define HOST		"203.0.113.1"
 #define HOLE		"192.0.2.1"
+#define SLOW		"127.0.0.2"	/* the other of the proxy's */
 #define MOST		160		/* connections of a box */
 #define BULK		(48UL * 1024 * 1024)
 #define PORTS		5
@@ -109,8 +110,11 @@ on_lookup(evutil_socket_t fd, short what, void *arg)
 		add(&r, "2001:db8::1");		/* there is no route */
 		add(&r, HOLE);
 		add(&r, HOST);
-	} else if (strcmp(l->name, "none.example") != 0)
+	} else if (strcmp(l->name, "none.example") != 0) {
+		if (strcmp(l->name, "proxy.example") == 0)
+			add(&r, SLOW);
 		add(&r, HOST);
+	}
 	if (l->cb != NULL)
 		l->cb(l->arg, &r);
 	free(l);
@@ -954,6 +958,31 @@ START_TEST(no_tunnel)
 }
 END_TEST
 
+/* The other is there as well, while the one has not answered. */
+START_TEST(two_tunnels)
+{
+	static const char	answer[] = "HTTP/1.0 200 here\r\n\r\nbanner";
+	struct sockaddr_in	sin = { .sin_family = AF_INET,
+				    .sin_port = htons(3128) };
+	int			slow = listener(SLOW, 3128, 0), l = host(3128),
+				full = socket(AF_INET, SOCK_STREAM |
+				    SOCK_CLOEXEC, 0), b, s;
+	struct pollfd		p = { .fd = slow, .events = POLLIN };
+
+	/* all that it has room for: who comes now comes again in a second */
+	ck_assert_int_eq(inet_pton(AF_INET, SLOW, &sin.sin_addr), 1);
+	ck_assert_int_eq(connect(full, (struct sockaddr *)&sin, sizeof(sin)),
+	    0);
+	b = box_connect(1, 22);
+	s = host_accept(l);
+	get(s, CONNECT, sizeof(CONNECT) - 1);
+	(void)close(host_accept(slow));
+	ck_assert_int_eq(poll(&p, 1, 2000), 0);
+	put(s, answer, sizeof(answer) - 1);
+	get(b, "banner", 6);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -994,6 +1023,7 @@ main(void)
 	tcase_add_checked_fixture(named, setup_named, teardown);
 	tcase_add_test(named, tunnel);
 	tcase_add_loop_test(named, no_tunnel, 0, 4);
+	tcase_add_test(named, two_tunnels);
 	suite_add_tcase(s, named);
 	tcase_add_checked_fixture(numbered, setup_numbered, teardown);
 	tcase_add_test(numbered, tunnel);
