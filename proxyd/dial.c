@@ -227,6 +227,7 @@ options_set(int fd)
 		{ IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT },
 		{ IPPROTO_TCP, TCP_KEEPIDLE, 60 },
 		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ SOL_SOCKET, SO_OOBINLINE, 1 },
 	};
 	size_t	i;
 

@@ -60,7 +60,7 @@ struct request {
 	unsigned int	 nhost, nlength, ncoding, nupgrade;
 	struct text	 host;
 	uint64_t	 length;
-	int		 websocket;
+	int		 websocket, bodiless;
 };
 
 static int
@@ -160,6 +160,8 @@ request_line(struct text line, struct request *r)
 		return -1;
 	r->minor = (unsigned int)(line.p[7] - '0');
 	r->any = same(method, "OPTIONS") && same(target, "*");
+	r->bodiless = same(method, "GET") || same(method, "HEAD") ||
+	    same(method, "TRACE");
 	return r->any || target_ok(target) ? 0 : -1;
 }
 
@@ -447,6 +449,9 @@ read_head(struct head *h, const char *p, size_t n, const char *name,
 
 	if (got != 1)
 		return got == 0 ? HEAD_GO : HEAD_BAD;
+	/* a server that takes no body of these takes it for a request */
+	if (r.bodiless && (r.length > 0 || r.ncoding > 0))
+		return HEAD_BAD;
 	if ((is = judge_host(&r, name, port, ret_host)) == HEAD_GO) {
 		head_passes(h, &r);
 		*ret_used = len;

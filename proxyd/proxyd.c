@@ -352,8 +352,11 @@ signals(void)
 		(void)signal(ignored[i], SIG_IGN);	/* valid numbers */
 }
 
-/* As many connections for each box as one of `egress' may have. */
-static void
+/*
+ * As many connections for each box as one of `egress' may have.  How many
+ * there may be in all.
+ */
+static unsigned int
 room(const struct conf *conf)
 {
 	rlim_t		want = conf->max_boxes * (FD_BOX + FD_CONNECTION *
@@ -371,6 +374,9 @@ room(const struct conf *conf)
 	rl.rlim_cur = rl.rlim_max = want < rl.rlim_max ? want : rl.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
 		fatal("setrlimit");
+	want = conf->max_boxes * FD_BOX + FD_SPARE;
+	return rl.rlim_cur > 2 * want ? (unsigned int)(rl.rlim_cur - want) /
+	    FD_CONNECTION : (unsigned int)rl.rlim_cur / 4;
 }
 
 static void
@@ -395,6 +401,7 @@ int
 main(void)
 {
 	const struct conf	*conf;
+	unsigned int		 all;
 
 	log_init("proxyd", LOG_L_INFO, 0);
 	if ((conf = conf_read(CONF_FD)) == NULL)
@@ -402,7 +409,7 @@ main(void)
 	conf_log(conf, "proxyd");
 	(void)close(CONF_FD);		/* read and mapped by nobody else */
 	signals();
-	room(conf);
+	all = room(conf);
 	/* before the fence: it looks at its environment and its uids */
 	if ((base = event_base_new()) == NULL)
 		fatalx("event_base_new");
@@ -414,7 +421,7 @@ main(void)
 	peer_init(&netd, "netd", FD_NETD, A_NETD, S_RUN);
 	peer_init(&stored, "stored", FD_STORED, A_STORED, S_RUN);
 	box_init(base);
-	relay_init(base, (unsigned int)conf->egress_connections);
+	relay_init(base, (unsigned int)conf->egress_connections, all);
 	resolve_init(base);
 	ready();
 	(void)event_base_dispatch(base);

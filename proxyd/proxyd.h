@@ -298,8 +298,9 @@ void		 dial_cancel(struct dial *);
 
 /* ---- relay.c: connections of boxes --------------------------------- */
 
-/* most: connections of a box. */
-void		 relay_init(struct event_base *, unsigned int most);
+/* most: connections of a box; room: of all. */
+void		 relay_init(struct event_base *, unsigned int most,
+		    unsigned int room);
 /* Takes the socket, which does not block. */
 struct relay	*relay_new(struct box *, int listener);
 void		 relay_free(struct relay *);		/* with connections */

@@ -167,9 +167,14 @@ step(struct half *h, size_t n, unsigned int *lent, uint64_t *ret_count)
 		*ret_count += copied;
 		return m == MOVED_END ? half_eof(h) : m;
 	}
-	if ((m = pipe_in(h, n, lent)) != MOVED_SOME)
+	if ((m = pipe_in(h, n, lent)) == MOVED_SOME)
+		return pipe_out(h, lent, ret_count);
+	if (m != MOVED_ALL)
 		return m;
-	return pipe_out(h, lent, ret_count);
+	/* or splice(2) stands before urgent data, which comes inline */
+	m = half_copy(h, n, &copied);
+	*ret_count += copied;
+	return m == MOVED_END ? half_eof(h) : m;
 }
 
 enum moved

@@ -89,7 +89,8 @@ struct relay {
 
 static struct {
 	struct event_base	*base;		/* borrowed */
-	unsigned int		 most;
+	unsigned int		 most, room;	/* of a box, of all */
+	unsigned int		 n, active;	/* connections; boxes that have */
 	struct event		*turn;		/* owned */
 	TAILQ_HEAD(, relay)	 queue;
 } rl;
@@ -151,7 +152,8 @@ conn_end(struct conn *c, int by_reset)
 
 	conn_unready(c);
 	TAILQ_REMOVE(&r->conns, c, next);
-	r->n--;
+	rl.active -= --r->n == 0;
+	rl.n--;
 	c->named->open--;
 	if (c->dial != NULL)
 		dial_cancel(c->dial);
@@ -537,10 +539,13 @@ conn_new(struct relay *r, int fd, struct named *n, unsigned int port)
 	n->open++;
 	n->connections++;
 	TAILQ_INSERT_TAIL(&r->conns, c, next);
-	r->n++;
+	rl.active += r->n++ == 0;
+	rl.n++;
 	/* slower without */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	/* urgent data is data, as it is for whom judges */
+	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	conn_late(c);
 	watch(&c->ev_box, fd, c);
 	c->dial = dial_name(rl.base, r->looks, n->name, port, on_dialled, c);
@@ -570,12 +575,23 @@ refuse_address(struct relay *r, const struct sockaddr_in *sin)
 }
 
 /* Whether it may be.  The list decides, whatever was said of the name. */
+/*
+ * Descriptors are few where all boxes have many connections: of the last
+ * quarter none has more than its part.
+ */
+static int
+has_share(const struct relay *r)
+{
+	return rl.n < rl.room - rl.room / 4 || r->n < rl.room /
+	    (rl.active + 1);
+}
+
 static int
 may_be(struct relay *r, const struct named *n, unsigned int port)
 {
 	enum allow_is	is = allow_find(r->box->allow, n->name, port);
 
-	if (is == ALLOW_YES && r->n < rl.most)
+	if (is == ALLOW_YES && r->n < rl.most && has_share(r))
 		return 1;
 	box_denied(r->box, is == ALLOW_YES ? DENIED_LIMITED :
 	    is == ALLOW_OTHER ? DENIED_PORT : DENIED_NAME, n->name, NULL, 0,
@@ -695,10 +711,11 @@ relay_judge(struct relay *r)
 }
 
 void
-relay_init(struct event_base *base, unsigned int most)
+relay_init(struct event_base *base, unsigned int most, unsigned int room)
 {
 	rl.base = base;
 	rl.most = most;
+	rl.room = room;
 	TAILQ_INIT(&rl.queue);
 	if ((rl.turn = event_new(base, -1, 0, on_turn, NULL)) == NULL)
 		fatalx("event_new");

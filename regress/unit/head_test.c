@@ -131,7 +131,8 @@ static const struct good {
 	    "Connection: close\r\n\r\n" ONE), 2 },
 	{ S(GET H "Empty:\r\nOther: \t \r\nBytes: \303\251\ta\r\n\r\n"), 1 },
 	{ S(GET H "X_Y: 1\r\nX.Y: 2\r\nX-Forwarded-Host: a\r\n\r\n"), 1 },
-	{ S(GET H "Content-Length: 3\r\n\r\nabc" ONE), 2 },
+	{ S(GET H "Content-Length: 0\r\n\r\n" ONE), 2 },
+	{ S("PUT / HTTP/1.1\r\n" H "Content-Length: 3\r\n\r\nabc" ONE), 2 },
 	{ S("POST / HTTP/1.1\r\n" H "Content-Length: 0\r\n\r\n" ONE), 2 },
 	{ S("POST / HTTP/1.1\r\n" H "content-length:5\r\n"
 	    "Expect: 100-continue\r\n\r\n12345" ONE), 2 },
@@ -349,7 +350,11 @@ static const struct bad {
 	BAD(GET H "Connection: close, Host\r\n\r\n"),
 	BAD(GET H "Connection: x,\tcontent-length ,y\r\n\r\n"),
 	BAD(GET H "Connection: Transfer-Encoding\r\n\r\n"),
-	/* bodies */
+	/* bodies, of those that have none as well */
+	BAD(GET H "Content-Length: 39\r\n\r\n"
+	    "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n\n"),
+	BAD(GET H "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+	BAD("HEAD / HTTP/1.1\r\n" H "Content-Length: 1\r\n\r\na"),
 	BAD(POST "Content-Length: 1\r\nContent-Length: 1\r\n\r\na"),
 	BAD(POST "Content-Length: 1\r\ncontent-length: 2\r\n\r\na"),
 	BAD(POST "Content-Length: 1, 1\r\n\r\na"),

@@ -58,6 +58,7 @@ static pid_t		child;
 static struct event_base	*base;
 static struct box	box;
 static const char	*proxy;		/* of the configuration */
+static unsigned int	of_all;		/* connections of all boxes */
 static struct relay	*relays[PORTS];
 
 /* ---- what the relay calls ------------------------------------------------ */
@@ -251,7 +252,7 @@ child_run(void)
 	    sizeof(conf.upstream_proxy));
 	upstream_init(&conf);
 	base = event_base_new();
-	relay_init(base, MOST);
+	relay_init(base, MOST, of_all);
 	box.names = names_new();
 	names_room(box.names, 1, 100);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -314,6 +315,15 @@ static void
 setup(void)
 {
 	proxy = "none";
+	of_all = 1000;
+	world();
+}
+
+static void
+setup_narrow(void)
+{
+	proxy = "none";
+	of_all = 8;
 	world();
 }
 
@@ -321,6 +331,7 @@ static void
 setup_named(void)
 {
 	proxy = "http://proxy.example:3128";
+	of_all = 1000;
 	world();
 }
 
@@ -328,6 +339,7 @@ static void
 setup_numbered(void)
 {
 	proxy = "http://" HOST ":3128";
+	of_all = 1000;
 	world();
 }
 
@@ -440,6 +452,21 @@ START_TEST(server_first)
 	get(s, "SSH-2.0-y\r\n", 11);
 	ck_assert_int_eq(close(b), 0);
 	is_eof(s);
+}
+END_TEST
+
+/* It is a byte like the others, in its place. */
+START_TEST(urgent)
+{
+	int	l = host(22), b = box_connect(1, 22), s = host_accept(l);
+
+	put(b, "one", 3);
+	ck_assert_int_eq(send(b, "!", 1, MSG_OOB), 1);
+	put(b, "two", 3);
+	get(s, "one!two", 7);
+	ck_assert_int_eq(send(s, "?", 1, MSG_OOB), 1);
+	put(s, "three", 5);
+	get(b, "?three", 6);
 }
 END_TEST
 
@@ -738,6 +765,24 @@ START_TEST(waits)
 }
 END_TEST
 
+/* When there are few left, who has many gets none; each port is a box's here. */
+START_TEST(share)
+{
+	int	l = host(22), l4 = host(8443), i, b;
+
+	for (i = 0; i < 6; i++) {
+		(void)box_connect(1, 22);
+		(void)host_accept(l);
+	}
+	b = box_connect(1, 22);
+	is_reset(b);
+	denied(DENIED_LIMITED, "good.example", 22);
+	b = box_connect(1, 8443);
+	put(b, "here", 4);
+	get(host_accept(l4), "here", 4);
+}
+END_TEST
+
 START_TEST(list_changes)
 {
 	int	l = host(22), l4 = host(8443), b = box_connect(1, 22),
@@ -849,7 +894,7 @@ main(void)
 	Suite	*s = suite_create("relay");
 	TCase	*t = tcase_create("relay");
 	TCase	*named = tcase_create("named"), *numbered =
-		    tcase_create("numbered");
+		    tcase_create("numbered"), *narrow = tcase_create("narrow");
 	SRunner	*sr;
 	int	 failed;
 
@@ -865,6 +910,7 @@ main(void)
 	tcase_add_loop_test(t, other_ports, 0, 4);
 	tcase_add_test(t, server_first);
 	tcase_add_test(t, silent);
+	tcase_add_test(t, urgent);
 	tcase_add_test(t, http);
 	tcase_add_loop_test(t, http_other, 0, 2);
 	tcase_add_loop_test(t, http_upgrade, 0, 2);
@@ -880,6 +926,9 @@ main(void)
 	tcase_add_test(t, list_changes);
 	tcase_add_test(t, goes);
 	suite_add_tcase(s, t);
+	tcase_add_checked_fixture(narrow, setup_narrow, teardown);
+	tcase_add_test(narrow, share);
+	suite_add_tcase(s, narrow);
 	tcase_add_checked_fixture(named, setup_named, teardown);
 	tcase_add_test(named, tunnel);
 	tcase_add_loop_test(named, no_tunnel, 0, 4);
