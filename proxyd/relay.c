@@ -46,8 +46,8 @@
 #include "xmalloc.h"
 
 #define ACCEPTS		16		/* a turn */
-#define TURN_BYTES	(256 * 1024)	/* of a box in one turn */
-#define CONN_BYTES	(64 * 1024)	/* of a connection in one turn */
+#define TURN_BYTES	(512 * 1024)	/* of a box in one turn */
+#define CONN_BYTES	(256 * 1024)	/* of a connection in one turn */
 #define JUDGE_MS	30000		/* for the first bytes to be told */
 #define PAUSE_MS	100		/* without descriptors */
 #define RECEIVE_ALL	(16 * 1024 * 1024) /* of a box, before it is less */
