@@ -30,6 +30,7 @@
  */
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,6 +43,8 @@
 #define ENTRIES		32	/* destinations of a window */
 #define TURN		16	/* packets that are read at once */
 #define ALL		1024	/* more than its socket holds */
+#define BIND_MS		5000	/* for all networks together */
+#define AGAIN_MS	5
 
 struct entry {
 	struct denial	 d;
@@ -237,12 +240,31 @@ denials_init(struct event_base *b)
 	base = b;
 }
 
+/*
+ * A netd that was killed a moment ago has it until the kernel has closed all
+ * that it had; with hundreds of networks another is there before.  Nobody else
+ * can: a box has no power over its network namespace.
+ */
+static int
+bind_log(int log)
+{
+	static int	left_ms = BIND_MS;
+
+	while (nflog_bind(log) == -1) {
+		if ((errno != EPERM && errno != EBUSY) || left_ms <= 0)
+			return -1;
+		(void)poll(NULL, 0, AGAIN_MS);
+		left_ms -= AGAIN_MS;
+	}
+	return 0;
+}
+
 struct denials *
 denials_new(const struct net *n, int log)
 {
 	struct denials	*dn;
 
-	if (nflog_bind(log) == -1) {
+	if (bind_log(log) == -1) {
 		(void)close(log);
 		return NULL;
 	}

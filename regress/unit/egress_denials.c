@@ -4,6 +4,7 @@
  * said of it is bounded, and no other box's is lost in it.
  */
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -597,6 +598,30 @@ START_TEST(bound_once)
 }
 END_TEST
 
+/* Who was killed while it listened may be gone a moment later. */
+START_TEST(bound_late)
+{
+	int	log;
+	pid_t	pid;
+
+	denials_live();
+	log = lab_log(lab.netns[LAB_BOX]);
+	if ((pid = fork()) == 0) {		/* has its socket as well */
+		(void)usleep(300000);
+		_exit(0);
+	}
+	ck_assert_int_ne(pid, -1);
+	denials_free(box->denials);
+	box->denials = NULL;
+	ck_assert_int_eq(nflog_bind(log), -1);
+	ck_assert_int_eq(errno, EPERM);
+	box->denials = denials_new(box, log);
+	ck_assert_ptr_nonnull(box->denials);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	net_drop(box);
+}
+END_TEST
+
 TCase *
 denial_tests(void)
 {
@@ -614,5 +639,6 @@ denial_tests(void)
 	tcase_add_test(t, adopted);
 	tcase_add_test(t, forged);
 	tcase_add_test(t, bound_once);
+	tcase_add_test(t, bound_late);
 	return t;
 }
