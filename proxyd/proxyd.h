@@ -291,9 +291,8 @@ struct dial;
  * what (its n is 0), and is NULL else.  Never NULL.
  */
 struct dial	*dial_name(struct event_base *, struct looks *,
-		    const char *name,
-		    unsigned int port, void (*cb)(void *, int fd,
-		    const struct resolved *why), void *arg);
+		    const char *name, unsigned int port, void (*cb)(void *,
+		    int fd, const struct resolved *why), void *arg);
 void		 dial_cancel(struct dial *);
 
 /* ---- relay.c: connections of boxes --------------------------------- */

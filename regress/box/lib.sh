@@ -16,16 +16,22 @@ WB_BIN=$WB_PREFIX/bin/workbox
 work=${WB_WORK:-$(mktemp -d /tmp/wb-regress.XXXXXX)}
 WB_STATE=$work/state
 WB_CGROUP=wb-regress-$$
-# uids for 255 boxes and a netd, of this script alone: a lock goes with whoever
-# holds it; nor those of a box that somebody left
+# uids for 255 boxes and a netd, or, where WB_BOXES are more, for 511, of this
+# script alone: a lock goes with whoever holds it; nor those of a box that
+# somebody left
 take_uids() {
 	mkdir -p /run/wb-regress
+	many=$((${WB_BOXES:-255} > 255))
 	for i in $(seq 0 31); do
 		i=$((($$ + i) % 32))
 		WB_UIDS=$((1342111744 + i * 16777216))
 		exec 9>"/run/wb-regress/$i"
 		flock -n 9 || continue
-		ps -eo ruid= | awk -v u=$WB_UIDS '$1 >= u && $1 < u + 16777216 { exit 1 }' && return
+		if [ $many = 1 ]; then
+			exec 7>"/run/wb-regress/$((i + 1))"
+			[ $i -lt 31 ] && flock -n 7 || continue
+		fi
+		ps -eo ruid= | awk -v u=$WB_UIDS -v n=$((16777216 * (1 + many))) '$1 >= u && $1 < u + n { exit 1 }' && return
 	done
 	echo "skip: all ranges of uids in /run/wb-regress are in use"
 	exit 77
