@@ -78,7 +78,7 @@ if command -v bash >/dev/null; then
 	is "bash: formats" "$(comp sandbox list --format '')" 'json table '
 	is "bash: behind =, which bash splits at" "$(comp sandbox list --format = j)" 'json '
 	is "bash: with nothing behind it" "$(comp sandbox list --format =)" 'json table '
-	is "bash: networks" "$(comp sandbox create --network '')" 'egress none '
+	is "bash: networks" "$(comp sandbox create --network '')" 'allowlist egress none '
 	is "bash: states" "$(comp sandbox list --state QUA)" 'QUARANTINED '
 	is "bash: root file systems" "$(comp sandbox create --config "$work/workbox.conf" --rootfs '')$(comp rootfs rm --state "$WB_STATE" '')" 'minimal '
 	is "bash: files" "$(comp sandbox list --token-file "$work/ke")" "$work/key "
