@@ -354,10 +354,10 @@ def test_bodies(s):
         st, f, b = post(s, "/v1/sandboxes/a/sessions/b/signal",
                         b'{"signal":%s}' % sig, JSON)
         check("signal %s: %d" % (sig.decode(), want), st == want, b)
-    st, f, b = create(b" " * 262144)
+    st, f, b = create(b" " * 524288)
     check("body at the cap is read", st == 400, b)
     for kw in ({}, {"chunked": 50000}):
-        st, f, b = create(b" " * 262145, **kw)
+        st, f, b = create(b" " * 524289, **kw)
         check("body above the cap: 413 %s" % kw, st == 413 and
               b["code"] == "body-too-large" and
               f["connection"] == "close", b)
