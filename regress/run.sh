@@ -169,7 +169,7 @@ section_box() {
 	jobs=
 	for t in "$top"/regress/box/*.sh "$top"/regress/confine/*.sh; do
 		name=$(basename "$t" .sh)
-		case $name in lib | inet | '*') continue ;; esac
+		case $name in lib | inet | inet_debian | '*') continue ;; esac
 		[ -d "$work/$name.taken" ] || box_script "$t"
 	done
 }
