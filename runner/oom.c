@@ -10,7 +10,9 @@
  *
  *	the leader that has just died of a SIGKILL which was not ours
  *	who has one pending now
- *	who is missing or exiting, and was large at the last look
+ *	who is missing or exiting, and was large at the last look; or the
+ *	session that has touched as much since then: what came and went
+ *	between two looks is in the faults that its parent has waited for
  *	who is exiting now: what takes long to end was large
  *	the session that has waited for memory most since the last look
  *	    (memory.pressure of v2 counts by session on a hybrid host, too)
@@ -38,6 +40,8 @@
 #define LOOK_MS		200		/* and 1 ms for each process */
 #define LOOK_EASY_MS	1000		/* less than half of it is in use */
 #define LARGE		16		/* this part of the memory, or more */
+#define TOUCHED		4		/* of the faults, the same */
+#define PAGE		4096
 
 enum evidence { NOTHING, MISSING, WAITED, EXITING, LARGE_GONE, KILLED };
 
@@ -66,6 +70,8 @@ static struct timer	 look_timer = { .fn = on_look };
 
 struct task {
 	uint64_t	 bytes;		/* resident */
+	uint64_t	 touched;	/* bytes, by faults: its own, and those of
+					 * children that it has waited for */
 	int		 killed;	/* SIGKILL is pending */
 	int		 exiting;
 };
@@ -91,8 +97,10 @@ task_read(pid_t pid)
 	for (i = 3; p != NULL; p = strtok_r(NULL, " ", &save), i++)
 		if (i == 9)
 			t.exiting = (strtoul(p, NULL, 10) & PF_EXITING) != 0;
+		else if (i == 10 || i == 11)
+			t.touched += strtoull(p, NULL, 10) * PAGE;
 		else if (i == 24)
-			t.bytes = strtoull(p, NULL, 10) * 4096;
+			t.bytes = strtoull(p, NULL, 10) * PAGE;
 		else if (i == 31)
 			t.killed = (int)(strtoul(p, NULL, 10) >>
 			    (SIGKILL - 1) & 1);
@@ -102,9 +110,14 @@ task_read(pid_t pid)
 static void
 look_one(pid_t pid, void *arg)
 {
-	if (nseen < SEEN)
-		seen[nseen++] = (struct seen){ pid, task_read(pid).bytes, arg,
-		    0 };
+	struct session	*s = arg;
+	struct task	 t;
+
+	if (nseen == SEEN)
+		return;
+	t = task_read(pid);
+	s->touched += t.touched;
+	seen[nseen++] = (struct seen){ pid, t.bytes, s, 0 };
 }
 
 static void
@@ -117,11 +130,14 @@ look(void)
 		if (!s->has_cgroup)
 			continue;
 		s->stall = cgroup_stall(s->id);
+		s->touched = 0;
 		(void)cgroup_each(s->id, look_one, s);
 	}
 }
 
 /* ---- whose it was ---------------------------------------------------- */
+
+static uint64_t	 touched;		/* by the session in question, so far */
 
 static void
 suspect(enum evidence e, uint64_t weight, struct session *s, struct seen *o)
@@ -142,6 +158,7 @@ suspect_one(pid_t pid, void *arg)
 			o = &seen[i];
 	if (o != NULL)
 		o->there = !t.exiting;
+	touched += t.touched;
 	if (t.killed)
 		suspect(KILLED, t.bytes, arg, o);
 	else if (t.exiting)
@@ -163,7 +180,11 @@ victim(void)
 			continue;
 		only = s;
 		n++;
+		touched = 0;
 		(void)cgroup_each(s->id, suspect_one, s);
+		if (nseen < SEEN &&
+		    touched > s->touched + cgroup_limit() / TOUCHED)
+			suspect(LARGE_GONE, touched - s->touched, s, NULL);
 		suspect(WAITED, cgroup_stall(s->id) - s->stall, s, NULL);
 	}
 	if (best.evidence == WAITED && best.weight == 0)
