@@ -477,7 +477,7 @@ fault machine "of the running system" warning 'container \(.*\): .* => .*' "$out
 # ---- what the kernel does not have: the call fails
 if ! command -v strace >/dev/null || ! strace -o /dev/null true 2>/dev/null; then
 	skip "calls that fail: no strace"
-	seen="$seen seccomp landlock peerpidfd nftables clock "
+	seen="$seen seccomp landlock peerpidfd nftables denials relay clock "
 	refused="$refused seccomp landlock peerpidfd nftables "
 else
 	inject() {	# call:how program args...
@@ -491,6 +491,10 @@ else
 	fails seccomp 'seccomp action kill-process: Operation not supported' seccomp:error=EOPNOTSUPP 'a kernel with CONFIG_SECCOMP_FILTER'
 	fails landlock 'Landlock: Operation not supported' landlock_create_ruleset:error=EOPNOTSUPP 'boot with landlock in lsm=, or landlock = none in the configuration'
 	fails nftables 'netfilter by netlink: Protocol not supported' socket:error=EPROTONOSUPPORT 'a kernel with nf_tables .*, or netfilter = none for sandboxes without a network'
+	out=$(inject sendto:error=EOPNOTSUPP:when=2 "$WB_BIN" doctor --config "$conf")
+	fault denials "no NFLOG" warning 'NFLOG: Operation not supported => .*modprobe nfnetlink_log.*' "$out"
+	like "denials: that alone is no reason against allowlist's way" "$(echo "$out" | line relay)" '^ok '
+	fault relay "no netfilter" warning 'netfilter by netlink: Operation not supported => .*nft_tproxy.*' "$(inject sendto:error=EOPNOTSUPP "$WB_BIN" doctor --config "$conf")"
 	out=$(timeout -k 5 90 strace -f -qq -o /dev/null -e trace=getsockopt,pidfd_open -e inject=getsockopt:error=ENOPROTOOPT -e inject=pidfd_open:error=ENOSYS "$WB_BIN" doctor --config "$conf" </dev/null 2>&1)
 	fault peerpidfd "neither way" failed 'pidfd_open: Function not implemented => kernel 6.1 or later' "$out"
 	refuses peerpidfd 'pidfd_open: Function not implemented' strace -f -qq -o /dev/null -e trace=getsockopt,pidfd_open -e inject=getsockopt:error=ENOPROTOOPT -e inject=pidfd_open:error=ENOSYS "$WB_BIN" serve --config "$conf"
