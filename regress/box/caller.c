@@ -12,6 +12,9 @@
  *	there are and keeps them.
  * caller flood HOST PORT: connections one upon the other, without end, closed
  *	as soon as they are begun.
+ * caller often HOST PORT N: N requests by plain HTTP, each by a connection of
+ *	its own, at a pace; prints the 50th and 95th hundredth of how long one takes, in
+ *	microseconds, and how many were answered.
  * caller steal ADDRESS PORT [wait]: listens there by UDP and TCP, with every
  *	option that might help, with `wait' as soon as it can; prints whether
  *	it could, and all that comes.
@@ -34,6 +37,7 @@
 
 #define SERVER	"198.19.255.3"
 #define LATE_MS	30000
+#define PACE_US	5000		/* 200 a second is what a box may open */
 
 static uint64_t	since_ms;
 
@@ -283,6 +287,59 @@ do_flood(const struct sockaddr_in *sin)
 	return 0;
 }
 
+static uint64_t
+mono_us(void)
+{
+	struct timespec	ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* One request; 1: it was answered. */
+static int
+once(const struct sockaddr_in *sin, const char *name)
+{
+	char	buf[512];
+	int	n = snprintf(buf, sizeof(buf), "GET / HTTP/1.0\r\nHost: %s\r\n"
+		    "\r\n", name), fd = socket(AF_INET, SOCK_STREAM, 0), r = 0;
+
+	if (connect(fd, (const struct sockaddr *)sin, sizeof(*sin)) == 0 &&
+	    send(fd, buf, (size_t)n, MSG_NOSIGNAL) == n)
+		for (; recv(fd, buf, sizeof(buf), 0) > 0; r = 1)
+			;
+	(void)close(fd);
+	return r;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const uint64_t	*x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static int
+do_often(const struct sockaddr_in *sin, const char *name, size_t n)
+{
+	static uint64_t	took[10000];
+	size_t		i, answered = 0;
+
+	if (n == 0 || n > sizeof(took) / sizeof(took[0]))
+		return 2;
+	for (i = 0; i < n; i++) {
+		took[i] = mono_us();
+		answered += (size_t)once(sin, name);
+		took[i] = mono_us() - took[i];
+		(void)usleep(PACE_US);
+	}
+	qsort(took, n, sizeof(took[0]), by_size);
+	(void)printf("%lu %lu %zu\n", (unsigned long)took[n / 2],
+	    (unsigned long)took[n * 95 / 100], answered);
+	return 0;
+}
+
 /* ---- what is not its own ------------------------------------------- */
 
 /* The socket, or -1. */
@@ -358,5 +415,7 @@ main(int argc, char *argv[])
 		return do_hold(&sin, atoi(argv[4]));
 	if (strcmp(argv[1], "flood") == 0)
 		return do_flood(&sin);
+	if (strcmp(argv[1], "often") == 0 && argc > 4)
+		return do_often(&sin, argv[2], strtoul(argv[4], NULL, 10));
 	return 2;
 }

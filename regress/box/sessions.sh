@@ -167,13 +167,10 @@ is "the other way" "$(tar -C "$top/regress/box" -c lib.sh sessions.sh | wb exec 
 # ---- who comes back before its old connection is seen to have ended is waited
 # for in its place: it does not read for longer than a reader may be unheard of
 heir=$(/usr/bin/python3 - "$WB_URL" <<'END'
-import http.client, json, os, socket, sys, time, urllib.parse
+import http.client, json, os, sys, time, urllib.parse
 at = urllib.parse.urlparse(sys.argv[1]).netloc
 head = {'Authorization': 'Bearer ' + os.environ['WB_TOKEN'], 'Content-Type': 'application/json'}
 one, two = (http.client.HTTPConnection(at, timeout=60) for _ in 'ab')
-for c in one, two:      # what a kernel has taken for who goes away is lost to it: less than is kept
-    c.connect()
-    c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 262144)
 total = 30000000
 one.request('POST', '/v1/sandboxes/a/exec?stream=1', json.dumps({'argv': ['sh', '-c', "head -c %d /dev/zero | tr '\\0' x" % total]}), head)
 r = one.getresponse()

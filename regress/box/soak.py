@@ -22,7 +22,6 @@ import json
 import os
 import random
 import signal
-import socket
 import sys
 import threading
 import time
@@ -80,11 +79,6 @@ class Client:
         try:
             if self.c is None:
                 self.c = http.client.HTTPConnection(host, timeout=60)
-                self.c.connect()
-                # what the kernel has taken for a reader that goes away is
-                # lost to it: less than is kept for whoever comes back
-                self.c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
-                                       262144)
             self.c.request(method, path, body, head)
             return self.c.getresponse()
         except ConnectionRefusedError as e:
