@@ -55,7 +55,7 @@
  * in `allowlist', as are the numbers below.
  */
 #define EGRESS_NAMES_RATE	100	/* a second */
-#define EGRESS_NAMES_BURST	1000
+#define EGRESS_NAMES_BURST	500
 
 /*
  * What is denied there: how much of it each rule logs in each family, and how

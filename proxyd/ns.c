@@ -35,7 +35,7 @@
 #define IDLE_S		10		/* from one answer to the next */
 #define PAUSE_US	100000		/* without accepting */
 #define RATE		100		/* questions a second */
-#define BURST		1000
+#define BURST		500
 #define TELL_MS		1000		/* of too many, once in ... */
 #define PREFIX		2		/* bytes of a length over TCP */
 #define NS_PORT		53

@@ -614,7 +614,7 @@ END_TEST
 /* ---- too many ------------------------------------------------------------------ */
 
 #define MANY	3000
-#define NAMES_BURST	1000		/* as in netd.h */
+#define NAMES_BURST	500		/* as in netd.h */
 #define NAMES_RATE	100
 
 struct flood { int open, reset, waiting; long ms; };

@@ -21,7 +21,7 @@
 #include "ulid.h"
 
 #define RATE	100
-#define BURST	1000
+#define BURST	500
 #define ASKS	64
 #define CONNS	8
 #define WAIT_MS	5000

@@ -41,10 +41,10 @@
     "15773251759d1127ff1fed9c87ff50ca2267936ac97f8f39b53cfefa0085cb2c"
 /* No address is in it, neither of the host nor of the configuration. */
 #define HASH_EGRESS \
-    "69a56b6f7d39336f5e5f9ee8798313eb241aac3ce657cdfb655ae4abc669c56f"
+    "89e2c7148832c6bf2ecccf2aadf7317b940c6309ba89229fead77a0c3ffa334d"
 
 #define HASH_ALLOW \
-    "aad1a19dff54fd432c4fbdfe58a00c438ed85a5d67c177950727828aa8f39a36"
+    "3e0e03c8e292ea3ab912d372f15e1e165d025b0a95e9322e6f1dceb6b15d405e"
 
 static int	nft = -1;
 
