@@ -90,7 +90,7 @@ struct relay {
 static struct {
 	struct event_base	*base;		/* borrowed */
 	unsigned int		 most, room;	/* of a box, of all */
-	unsigned int		 n, active;	/* connections; boxes that have */
+	unsigned int		 n, active;	/* connections; their boxes */
 	struct event		*turn;		/* owned */
 	TAILQ_HEAD(, relay)	 queue;
 } rl;
@@ -187,7 +187,7 @@ conn_refuse(struct conn *c, enum denied_rule rule, const char *name)
 /* What a step says of its connection: it is gone, or what half_move() says. */
 enum step { STEP_GONE, STEP_WAITS, STEP_MORE };
 
-/* More has to come, and no more will. */
+/* n bytes decide nothing: more has to come, unless it has ended or cannot. */
 static enum step
 judge_short(struct conn *c, size_t n, int eof, enum denied_rule rule)
 {
@@ -201,8 +201,8 @@ judge_short(struct conn *c, size_t n, int eof, enum denied_rule rule)
 }
 
 /*
- * The first n bytes.  Whether more of them may come can be told of a socket
- * only by whether it has ended: rdhup.
+ * Whether all that its other side will ever send has come.  Looked at before
+ * the bytes are: what comes in between is no end of those.
  */
 static int
 has_ended(int fd)
@@ -215,7 +215,7 @@ has_ended(int fd)
 	    i.tcpi_state != TCP_FIN_WAIT2;
 }
 
-/* Whether a client has to, for all that it is judged by to be there. */
+/* Whether a client of that port has to speak before its server does. */
 static int
 speaks_first(unsigned int port)
 {
@@ -229,15 +229,16 @@ judge_passed(struct conn *c)
 	(void)event_del(&c->late);
 }
 
+/* The first n bytes; ended: no more will come.  Below, too. */
 static enum step
-judge_hello(struct conn *c, size_t n)
+judge_hello(struct conn *c, size_t n, int ended)
 {
 	char		name[ALLOW_NAME] = "";
 	enum hello	h = hello_read(peeked, n, name);
 
 	if (h == HELLO_MORE)
 		return judge_short(c, n < HELLO_MAX ? n : sizeof(peeked),
-		    has_ended(c->box), DENIED_TLS);
+		    ended, DENIED_TLS);
 	if ((h == HELLO_NAMED && strcmp(name, c->named->name) == 0) ||
 	    (c->port != HTTPS_PORT && (h == HELLO_NAMELESS ||
 	    h == HELLO_NOT))) {
@@ -250,7 +251,7 @@ judge_hello(struct conn *c, size_t n)
 
 /* How many of the next bytes may pass: c->may. */
 static enum step
-judge_http(struct conn *c, size_t n)
+judge_http(struct conn *c, size_t n, int ended)
 {
 	char		host[ALLOW_NAME] = "";
 	enum head_is	is;
@@ -267,8 +268,8 @@ judge_http(struct conn *c, size_t n)
 	}
 	if (c->head.upgrade)
 		return STEP_WAITS;	/* for in_upgrade() */
-	return judge_short(c, n < HEAD_MAX ? n : sizeof(peeked),
-	    has_ended(c->box), DENIED_HTTP);
+	return judge_short(c, n < HEAD_MAX ? n : sizeof(peeked), ended,
+	    DENIED_HTTP);
 }
 
 /* The end of what the box sends, of which nothing is held back. */
@@ -285,6 +286,7 @@ out_eof(struct conn *c)
 static enum step
 judge(struct conn *c)
 {
+	int	ended = has_ended(c->box);
 	ssize_t	n = recv(c->box, peeked, sizeof(peeked), MSG_PEEK);
 
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
@@ -301,8 +303,8 @@ judge(struct conn *c)
 	}
 	if (n == 0)
 		return judge_short(c, 0, 1, DENIED_TLS);
-	return c->judge == J_HTTP ? judge_http(c, (size_t)n) :
-	    judge_hello(c, (size_t)n);
+	return c->judge == J_HTTP ? judge_http(c, (size_t)n, ended) :
+	    judge_hello(c, (size_t)n, ended);
 }
 
 /* ---- both ways ----------------------------------------------------- */
@@ -359,8 +361,8 @@ static enum step
 in_upgrade(struct conn *c)
 {
 	uint8_t	status[STATUS_BYTES];
+	int	ended = has_ended(c->up), r;
 	ssize_t	n = recv(c->up, status, sizeof(status), MSG_PEEK);
-	int	r;
 
 	if (c->may > 0 || (n == -1 && (errno == EAGAIN || errno == EINTR)))
 		return STEP_WAITS;	/* it has not all been sent */
@@ -369,9 +371,11 @@ in_upgrade(struct conn *c)
 		return STEP_GONE;
 	}
 	r = head_answer(&c->head, status, (size_t)n);
-	if (r == 0 && n < STATUS_BYTES)
+	if (r == 0 && n < STATUS_BYTES && !ended)
 		return STEP_WAITS;
-	if (r != 1) {
+	if (r == 0 && n < STATUS_BYTES)
+		c->head.upgrade = 0;	/* cut off: it has agreed to nothing */
+	else if (r != 1) {
 		conn_refuse(c, DENIED_HTTP, "");
 		return STEP_GONE;
 	}
@@ -390,6 +394,26 @@ in_step(struct conn *c)
 	    &c->named->received_bytes), &c->ended_in);
 }
 
+static int
+has_error(int fd)
+{
+	socklen_t	len = sizeof(int);
+	int		e = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &len) == -1 || e != 0;
+}
+
+/*
+ * A side whose half has ended is read no more, and would not be seen to be
+ * reset while there is nothing to send to it either.
+ */
+static int
+was_reset(const struct conn *c)
+{
+	return (c->ended_out && has_error(c->box)) ||
+	    (c->ended_in && has_error(c->up));
+}
+
 /* One turn of a connection: as much as it may move. */
 static void
 conn_turn(struct conn *c)
@@ -401,11 +425,14 @@ conn_turn(struct conn *c)
 		return;
 	if (c->ended_out && c->ended_in)
 		conn_end(c, 0);
+	else if (was_reset(c))
+		/* a host's last words to a box may be on their way yet */
+		conn_end(c, !c->ended_in);
 	else if (out == STEP_MORE || in == STEP_MORE)
 		conn_ready(c);
 }
 
-/* How much all connections of a box have moved is what its names count. */
+/* As many connections of a box as may move all that one may. */
 static void
 relay_turn(struct relay *r)
 {
@@ -574,7 +601,6 @@ refuse_address(struct relay *r, const struct sockaddr_in *sin)
 	    ntohs(sin->sin_port));
 }
 
-/* Whether it may be.  The list decides, whatever was said of the name. */
 /*
  * Descriptors are few where all boxes have many connections: of the last
  * quarter none has more than its part.
@@ -586,6 +612,7 @@ has_share(const struct relay *r)
 	    (rl.active + 1);
 }
 
+/* Whether it may be.  The list decides, whatever was said of the name. */
 static int
 may_be(struct relay *r, const struct named *n, unsigned int port)
 {

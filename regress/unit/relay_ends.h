@@ -99,13 +99,22 @@ got_nothing(int l)
 	(void)close(fd);
 }
 
+/* Asks the relay, which tells anew each time, until it is so. */
+#define until(cond) do {						\
+	int	until_i;						\
+									\
+	ask('S');							\
+	for (until_i = 0; until_i < 5000 && !(cond); until_i++) {	\
+		(void)poll(NULL, 0, 1);					\
+		ask('S');						\
+	}								\
+	ck_assert_msg(cond, "never: %s", #cond);			\
+} while (0)
+
 static void
 denied(enum denied_rule rule, const char *name, unsigned int port)
 {
-	int	i;
-
-	for (i = 0; i < 2000 && sh->n == 0; i++)
-		(void)usleep(5000);
+	until(sh->n > 0);
 	ck_assert_uint_eq(sh->n, 1);
 	ck_assert_uint_eq(sh->told[0].rule, rule);
 	ck_assert_str_eq(sh->told[0].name, name);

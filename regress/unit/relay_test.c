@@ -151,7 +151,7 @@ resolve_cancel(struct lookup *l)
 	l->cb = NULL;
 }
 
-/* ---- the child ------------------------------------------------------------ */
+/* ---- the child ------------------------------------------------------ */
 
 static struct allow *
 list(int with_good)
@@ -356,7 +356,7 @@ teardown(void)
 
 #include "relay_ends.h"
 
-/* ---- TLS ------------------------------------------------------------------------ */
+/* ---- TLS ------------------------------------------------------------ */
 
 START_TEST(tls)
 {
@@ -485,7 +485,26 @@ START_TEST(silent)
 }
 END_TEST
 
-/* ---- HTTP ----------------------------------------------------------------------- */
+/* One side has said all and is reset while the other one says nothing. */
+START_TEST(reset_after_end)
+{
+	const struct linger	lin = { 1, 0 };
+	int			l = host(22), b = box_connect(1, 22),
+				s = host_accept(l), ends = _i == 0 ? b : s,
+				waits = _i == 0 ? s : b;
+
+	ck_assert_int_eq(shutdown(ends, SHUT_WR), 0);
+	is_eof(waits);
+	ask('S');
+	ck_assert_uint_eq(sh->open, 1);
+	ck_assert_int_eq(setsockopt(ends, SOL_SOCKET, SO_LINGER, &lin,
+	    sizeof(lin)), 0);
+	ck_assert_int_eq(close(ends), 0);
+	until(sh->open == 0);
+}
+END_TEST
+
+/* ---- HTTP ----------------------------------------------------------- */
 
 #define GET(host)	"GET /a HTTP/1.1\r\nHost: " host "\r\n\r\n"
 #define POST		"POST /b HTTP/1.1\r\nHost: good.example:80\r\n" \
@@ -563,6 +582,27 @@ START_TEST(http_upgrade)
 }
 END_TEST
 
+/* The server ends before it has said whether it will. */
+START_TEST(http_upgrade_cut)
+{
+	static const char	*const said[] = { "HTTP/1.1 4",
+				    "HTTP/1.1 100 Continue\r\n\r\n",
+				    "HTTP/1.1 103 Early Hints\r\nLink" };
+	int			 l = host(80), b = box_connect(1, 80), s;
+
+	put(b, UPGRADE("websocket"), sizeof(UPGRADE("websocket")) - 1);
+	s = host_accept(l);
+	get(s, UPGRADE("websocket"), sizeof(UPGRADE("websocket")) - 1);
+	put(s, said[_i], strlen(said[_i]));
+	ask('S');			/* it is looked at, and too little */
+	ck_assert_int_eq(close(s), 0);
+	get(b, said[_i], strlen(said[_i]));
+	is_eof(b);
+	put(b, GET("other.example"), sizeof(GET("other.example")) - 1);
+	denied(DENIED_HTTP, "other.example", 80);
+}
+END_TEST
+
 /* It is answered as any other: requests go on, and are judged. */
 START_TEST(http_no_upgrade)
 {
@@ -583,7 +623,7 @@ START_TEST(http_no_upgrade)
 }
 END_TEST
 
-/* ---- where to ---------------------------------------------------------------------- */
+/* ---- where to ------------------------------------------------------- */
 
 START_TEST(refused)
 {
@@ -642,7 +682,7 @@ START_TEST(eyeballs)
 }
 END_TEST
 
-/* ---- many bytes, many connections -------------------------------------------------- */
+/* ---- many bytes, many connections ----------------------------------- */
 
 static uint8_t
 byte_at(size_t i)
@@ -820,7 +860,7 @@ START_TEST(goes)
 }
 END_TEST
 
-/* ---- behind a proxy ---------------------------------------------------------- */
+/* ---- behind a proxy ------------------------------------------------- */
 
 #define CONNECT		"CONNECT good.example:22 HTTP/1.1\r\n" \
 			"Host: good.example:22\r\n\r\n"
@@ -835,7 +875,7 @@ START_TEST(tunnel)
 	s = host_accept(l);
 	get(s, CONNECT, sizeof(CONNECT) - 1);
 	put(s, answer, sizeof(answer) - 1);
-	(void)usleep(20000);
+	ask('S');			/* the first is looked at alone */
 	put(s, "\r\nbanner", 8);
 	get(b, "banner", 6);
 	get(s, "early", 5);
@@ -911,9 +951,11 @@ main(void)
 	tcase_add_test(t, server_first);
 	tcase_add_test(t, silent);
 	tcase_add_test(t, urgent);
+	tcase_add_loop_test(t, reset_after_end, 0, 2);
 	tcase_add_test(t, http);
 	tcase_add_loop_test(t, http_other, 0, 2);
 	tcase_add_loop_test(t, http_upgrade, 0, 2);
+	tcase_add_loop_test(t, http_upgrade_cut, 0, 3);
 	tcase_add_test(t, http_no_upgrade);
 	tcase_add_loop_test(t, refused, 0, 3);
 	tcase_add_test(t, nowhere);
