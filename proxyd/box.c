@@ -79,7 +79,7 @@ struct reading {
 struct served {
 	struct box		 box;	/* what others see */
 	struct event		*tell;	/* owned */
-	int			 sock[BOX_NSOCKETS];	/* owned, until SERVED */
+	int			 sock[BOX_NSOCKETS]; /* owned, until SERVED */
 	unsigned int		 refs;	/* asks under way, and the table */
 	int			 gone;
 	struct reading		*reading;	/* owned; NULL: none */

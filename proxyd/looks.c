@@ -22,11 +22,11 @@
 
 #define MOST	16
 
-TAILQ_HEAD(asks, ask);
+TAILQ_HEAD(wanted_list, wanted);
 
 /* A name that is asked for, or is to be. */
-struct ask {
-	TAILQ_ENTRY(ask)	 next;
+struct wanted {
+	TAILQ_ENTRY(wanted)	 next;
 	struct looks		*looks;		/* borrowed */
 	struct lookup		*lookup;	/* NULL: it waits */
 	TAILQ_HEAD(, look)	 who;
@@ -36,13 +36,13 @@ struct ask {
 
 struct look {
 	TAILQ_ENTRY(look)	 next;
-	struct ask		*ask;		/* borrowed */
+	struct wanted		*wanted;	/* borrowed */
 	void			(*cb)(void *, const struct resolved *);
 	void			*arg;
 };
 
 struct looks {
-	struct asks	 under, waits;	/* owned */
+	struct wanted_list under, waits;	/* owned */
 	unsigned int	 nunder;
 };
 
@@ -61,28 +61,28 @@ looks_new(void)
 static void
 start_some(struct looks *s)
 {
-	struct ask	*a;
+	struct wanted	*w;
 
-	while (s->nunder < MOST && (a = TAILQ_FIRST(&s->waits)) != NULL) {
-		TAILQ_REMOVE(&s->waits, a, next);
-		TAILQ_INSERT_TAIL(&s->under, a, next);
+	while (s->nunder < MOST && (w = TAILQ_FIRST(&s->waits)) != NULL) {
+		TAILQ_REMOVE(&s->waits, w, next);
+		TAILQ_INSERT_TAIL(&s->under, w, next);
 		s->nunder++;
-		a->lookup = (a->any ? resolve_any : resolve)(a->name,
-		    on_resolved, a);
+		w->lookup = (w->any ? resolve_any : resolve)(w->name,
+		    on_resolved, w);
 	}
 }
 
 /* Out of its list. */
 static void
-ask_remove(struct ask *a)
+wanted_remove(struct wanted *w)
 {
-	struct looks	*s = a->looks;
+	struct looks	*s = w->looks;
 
-	if (a->lookup == NULL) {
-		TAILQ_REMOVE(&s->waits, a, next);
+	if (w->lookup == NULL) {
+		TAILQ_REMOVE(&s->waits, w, next);
 		return;
 	}
-	TAILQ_REMOVE(&s->under, a, next);
+	TAILQ_REMOVE(&s->under, w, next);
 	s->nunder--;
 }
 
@@ -90,43 +90,43 @@ ask_remove(struct ask *a)
 static void
 on_resolved(void *arg, const struct resolved *r)
 {
-	struct ask	*a = arg;
-	struct looks	*s = a->looks;
+	struct wanted	*w = arg;
+	struct looks	*s = w->looks;
 	struct look	*l;
 
-	ask_remove(a);
-	while ((l = TAILQ_FIRST(&a->who)) != NULL) {
-		TAILQ_REMOVE(&a->who, l, next);
+	wanted_remove(w);
+	while ((l = TAILQ_FIRST(&w->who)) != NULL) {
+		TAILQ_REMOVE(&w->who, l, next);
 		l->cb(l->arg, r);
 		free(l);
 	}
-	free(a);
+	free(w);
 	start_some(s);
 }
 
-static struct ask *
-ask_find(struct asks *list, const char *name, int any)
+static struct wanted *
+wanted_find(struct wanted_list *list, const char *name, int any)
 {
-	struct ask	*a;
+	struct wanted	*w;
 
-	TAILQ_FOREACH(a, list, next)
-		if (a->any == any && strcmp(a->name, name) == 0)
-			return a;
+	TAILQ_FOREACH(w, list, next)
+		if (w->any == any && strcmp(w->name, name) == 0)
+			return w;
 	return NULL;
 }
 
-static struct ask *
-ask_new(struct looks *s, const char *name, int any)
+static struct wanted *
+wanted_new(struct looks *s, const char *name, int any)
 {
 	size_t		 len = strlen(name) + 1;
-	struct ask	*a = xcalloc(1, sizeof(*a) + len);
+	struct wanted	*w = xcalloc(1, sizeof(*w) + len);
 
-	a->looks = s;
-	a->any = any;
-	memcpy(a->name, name, len);
-	TAILQ_INIT(&a->who);
-	TAILQ_INSERT_TAIL(&s->waits, a, next);
-	return a;
+	w->looks = s;
+	w->any = any;
+	memcpy(w->name, name, len);
+	TAILQ_INIT(&w->who);
+	TAILQ_INSERT_TAIL(&s->waits, w, next);
+	return w;
 }
 
 struct look *
@@ -135,12 +135,12 @@ look_up(struct looks *s, const char *name, int any,
 {
 	struct look	*l = xcalloc(1, sizeof(*l));
 
-	if ((l->ask = ask_find(&s->under, name, any)) == NULL &&
-	    (l->ask = ask_find(&s->waits, name, any)) == NULL)
-		l->ask = ask_new(s, name, any);
+	if ((l->wanted = wanted_find(&s->under, name, any)) == NULL &&
+	    (l->wanted = wanted_find(&s->waits, name, any)) == NULL)
+		l->wanted = wanted_new(s, name, any);
 	l->cb = cb;
 	l->arg = arg;
-	TAILQ_INSERT_TAIL(&l->ask->who, l, next);
+	TAILQ_INSERT_TAIL(&l->wanted->who, l, next);
 	start_some(s);
 	return l;
 }
@@ -152,26 +152,26 @@ look_up(struct looks *s, const char *name, int any,
 void
 look_cancel(struct look *l)
 {
-	struct ask	*a = l->ask;
+	struct wanted	*w = l->wanted;
 
-	TAILQ_REMOVE(&a->who, l, next);
+	TAILQ_REMOVE(&w->who, l, next);
 	free(l);
-	if (a->lookup != NULL || !TAILQ_EMPTY(&a->who))
+	if (w->lookup != NULL || !TAILQ_EMPTY(&w->who))
 		return;
-	ask_remove(a);
-	free(a);
+	wanted_remove(w);
+	free(w);
 }
 
 void
 looks_free(struct looks *s)
 {
-	struct ask	*a;
+	struct wanted	*w;
 
 	/* nobody waits: those that do not are gone already */
-	while ((a = TAILQ_FIRST(&s->under)) != NULL) {
-		resolve_cancel(a->lookup);
-		ask_remove(a);
-		free(a);
+	while ((w = TAILQ_FIRST(&s->under)) != NULL) {
+		resolve_cancel(w->lookup);
+		wanted_remove(w);
+		free(w);
 	}
 	free(s);
 }

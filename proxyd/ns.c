@@ -30,7 +30,7 @@
 #include "xmalloc.h"
 
 #define TURN		32		/* datagrams, or connections accepted */
-#define CONNS		8
+#define CLIENTS		8
 #define ASKS		64		/* questions that wait */
 #define IDLE_S		10		/* from one answer to the next */
 #define PAUSE_US	100000		/* without accepting */
@@ -40,13 +40,13 @@
 #define PREFIX		2		/* bytes of a length over TCP */
 #define NS_PORT		53
 
-struct conn {
-	TAILQ_ENTRY(conn) next;
+struct client {
+	TAILQ_ENTRY(client) next;
 	struct ns	*ns;		/* borrowed */
 	struct ask	*ask;		/* borrowed: box_name(); or NULL */
 	struct event	*in, *out, *idle; /* owned */
 	int		 fd;		/* owned */
-	int		 going;		/* conn_go() is at it */
+	int		 going;		/* client_go() is at it */
 	int		 eof, dead;
 	size_t		 n, nout, sent;
 	uint8_t		 buf[PREFIX + DNS_QUERY_MAX];
@@ -55,7 +55,7 @@ struct conn {
 
 /* Who is to be answered. */
 struct asker {
-	struct conn	*conn;		/* borrowed; NULL: by a datagram */
+	struct client	*client;	/* borrowed; NULL: by a datagram */
 	struct sockaddr_storage from;
 	socklen_t	 fromlen;
 };
@@ -69,7 +69,7 @@ struct ask {
 	uint8_t		 question[DNS_QUERY_MAX];
 };
 
-TAILQ_HEAD(conns, conn);
+TAILQ_HEAD(clients, client);
 TAILQ_HEAD(asks, ask);
 
 struct ns {
@@ -77,9 +77,9 @@ struct ns {
 	struct box	*box;		/* borrowed: box.c; whose this is */
 	struct event	*on_udp, *on_tcp, *on_pause; /* owned */
 	int		 udp, tcp;	/* owned */
-	struct conns	 conns;
+	struct clients	 clients;
 	struct asks	 asks;
-	unsigned int	 nconns, nasks;
+	unsigned int	 nclients, nasks;
 	uint64_t	 tokens;	/* thousandths of a question */
 	uint64_t	 filled_ms, told_ms;
 	int		 told;
@@ -87,7 +87,7 @@ struct ns {
 
 static const uint8_t	service[4] = { 198, 19, 255, 3 };
 
-static void	conn_go(struct conn *);
+static void	client_go(struct client *);
 
 /* ---- limits -------------------------------------------------------------- */
 
@@ -131,7 +131,7 @@ answer(struct ns *ns, const struct asker *to, const struct dns_query *q,
     enum dns_rcode rcode, const uint8_t *addr)
 {
 	uint8_t		 buf[DNS_MAX];
-	struct conn	*c = to->conn;
+	struct client	*c = to->client;
 	size_t		 n;
 
 	if (c == NULL) {
@@ -194,7 +194,7 @@ on_named(void *arg, struct named *d)
 {
 	struct ask	*a = arg;
 	struct ns	*ns = a->ns;
-	struct conn	*c = a->asker.conn;
+	struct client	*c = a->asker.client;
 
 	if (ns != NULL) {
 		TAILQ_REMOVE(&ns->asks, a, next);
@@ -204,7 +204,7 @@ on_named(void *arg, struct named *d)
 		answer_named(ns, a, d);
 		if (c != NULL) {
 			c->ask = NULL;
-			conn_go(c);
+			client_go(c);
 		}
 	}
 	free(a);
@@ -219,7 +219,7 @@ ask_address(struct ns *ns, const struct asker *from,
 	struct ask	*a;
 
 	if (ns->nasks == ASKS) {	/* by a datagram: it comes again */
-		if (from->conn != NULL)
+		if (from->client != NULL)
 			answer(ns, from, q, DNS_SERVFAIL, NULL);
 		return;
 	}
@@ -231,8 +231,8 @@ ask_address(struct ns *ns, const struct asker *from,
 	a->query.question = a->question;
 	TAILQ_INSERT_TAIL(&ns->asks, a, next);
 	ns->nasks++;
-	if (from->conn != NULL)
-		from->conn->ask = a;
+	if (from->client != NULL)
+		from->client->ask = a;
 	box_name(ns->box, a->query.name, on_named, a);
 }
 
@@ -263,7 +263,7 @@ static void
 on_udp(evutil_socket_t fd, short what, void *arg)
 {
 	struct ns	*ns = arg;
-	struct asker	 from = { .conn = NULL };
+	struct asker	 from = { .client = NULL };
 	uint8_t		 buf[DNS_QUERY_MAX + 1];
 	ssize_t		 n;
 	int		 i;
@@ -283,12 +283,12 @@ on_udp(evutil_socket_t fd, short what, void *arg)
 /* ---- connections --------------------------------------------------------- */
 
 static void
-conn_free(struct conn *c)
+client_free(struct client *c)
 {
 	struct ns	*ns = c->ns;
 
-	TAILQ_REMOVE(&ns->conns, c, next);
-	ns->nconns--;
+	TAILQ_REMOVE(&ns->clients, c, next);
+	ns->nclients--;
 	if (c->ask != NULL)
 		c->ask->nobody = 1;
 	event_free(c->in);
@@ -299,7 +299,7 @@ conn_free(struct conn *c)
 }
 
 static void
-be_idle(struct conn *c)
+be_idle(struct client *c)
 {
 	struct timeval	tv = { IDLE_S, 0 };
 
@@ -309,7 +309,7 @@ be_idle(struct conn *c)
 
 /* Whether all of an answer is sent, or there is none. */
 static int
-conn_send(struct conn *c)
+client_send(struct client *c)
 {
 	ssize_t	n;
 
@@ -330,9 +330,9 @@ conn_send(struct conn *c)
 
 /* The next query, if it has come whole. */
 static int
-conn_next(struct conn *c)
+client_next(struct client *c)
 {
-	struct asker	from = { .conn = c };
+	struct asker	from = { .client = c };
 	size_t		n;
 
 	if (c->n < PREFIX)
@@ -354,7 +354,7 @@ conn_next(struct conn *c)
 
 /* What is waited for now. */
 static int
-conn_wait(struct conn *c)
+client_wait(struct client *c)
 {
 	if (c->nout > 0)
 		return event_add(c->out, NULL);
@@ -368,25 +368,25 @@ conn_wait(struct conn *c)
  * within leaves the rest to the outer one.
  */
 static void
-conn_go(struct conn *c)
+client_go(struct client *c)
 {
 	if (c->going)
 		return;
 	c->going = 1;
 	(void)event_del(c->in);
-	while (!c->dead && c->ask == NULL && conn_send(c) && conn_next(c))
+	while (!c->dead && c->ask == NULL && client_send(c) && client_next(c))
 		;
 	c->going = 0;
 	if (c->eof && c->ask == NULL && c->nout == 0)
 		c->dead = 1;
-	if (c->dead || conn_wait(c) == -1)
-		conn_free(c);
+	if (c->dead || client_wait(c) == -1)
+		client_free(c);
 }
 
 static void
 on_in(evutil_socket_t fd, short what, void *arg)
 {
-	struct conn	*c = arg;
+	struct client	*c = arg;
 	ssize_t		 n;
 
 	(void)what;
@@ -397,7 +397,7 @@ on_in(evutil_socket_t fd, short what, void *arg)
 		c->eof = 1;
 	if (n > 0)
 		c->n += (size_t)n;
-	conn_go(c);
+	client_go(c);
 }
 
 static void
@@ -405,7 +405,7 @@ on_out(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	conn_go(arg);
+	client_go(arg);
 }
 
 static void
@@ -413,13 +413,13 @@ on_idle(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	conn_free(arg);
+	client_free(arg);
 }
 
 static void
-conn_new(struct ns *ns, int fd)
+client_new(struct ns *ns, int fd)
 {
-	struct conn	*c = xcalloc(1, sizeof(*c));
+	struct client	*c = xcalloc(1, sizeof(*c));
 
 	c->ns = ns;
 	c->fd = fd;
@@ -428,10 +428,10 @@ conn_new(struct ns *ns, int fd)
 	c->idle = event_new(ns->base, -1, 0, on_idle, c);
 	if (c->in == NULL || c->out == NULL || c->idle == NULL)
 		fatalx("event_new");
-	TAILQ_INSERT_TAIL(&ns->conns, c, next);
-	ns->nconns++;
+	TAILQ_INSERT_TAIL(&ns->clients, c, next);
+	ns->nclients++;
 	be_idle(c);
-	conn_go(c);
+	client_go(c);
 }
 
 /* ---- accepting ----------------------------------------------------------- */
@@ -473,8 +473,8 @@ on_tcp(evutil_socket_t lfd, short what, void *arg)
 				accept_pause(ns);
 			return;		/* else one connection's, or EAGAIN */
 		}
-		if (ns->nconns < CONNS)
-			conn_new(ns, fd);
+		if (ns->nclients < CLIENTS)
+			client_new(ns, fd);
 		else
 			fd_close(&fd);
 	}
@@ -491,7 +491,7 @@ ns_new(struct event_base *base, struct box *box, int udp, int tcp)
 	ns->box = box;
 	ns->udp = udp;
 	ns->tcp = tcp;
-	TAILQ_INIT(&ns->conns);
+	TAILQ_INIT(&ns->clients);
 	TAILQ_INIT(&ns->asks);
 	ns->tokens = (uint64_t)BURST * 1000;
 	ns->filled_ms = mono_ms();
@@ -512,8 +512,8 @@ ns_free(struct ns *ns)
 
 	if (ns == NULL)
 		return;
-	while (!TAILQ_EMPTY(&ns->conns))
-		conn_free(TAILQ_FIRST(&ns->conns));
+	while (!TAILQ_EMPTY(&ns->clients))
+		client_free(TAILQ_FIRST(&ns->clients));
 	while ((a = TAILQ_FIRST(&ns->asks)) != NULL) {
 		TAILQ_REMOVE(&ns->asks, a, next);
 		a->ns = NULL;

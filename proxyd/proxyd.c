@@ -51,7 +51,7 @@
 #define FD_BOX		3		/* of a box that rests */
 #define FD_CONNECTION	2
 #define FD_MOST		65536
-#define BURST		32		/* messages of one channel in one turn */
+#define BURST		32		/* messages of a channel in one turn */
 #define STORED_S	10		/* stored's answer */
 #define ALONE_S		3		/* without stored */
 #define BUCKETS		64
@@ -93,7 +93,7 @@ static struct event_base	*base;
 static LIST_HEAD(, question)	 questions[BUCKETS];
 static int			 untold;	/* netd takes nothing more */
 
-/* ---- stored ----------------------------------------------------------------- */
+/* ---- stored --------------------------------------------------------- */
 
 static void
 question_free(struct question *q)
@@ -186,7 +186,7 @@ stored_gone(void)
 			event_active(q->late, EV_TIMEOUT, 0);
 }
 
-/* ---- sending ------------------------------------------------------------------ */
+/* ---- sending -------------------------------------------------------- */
 
 void
 proxyd_sent(struct chan *c, int result)
@@ -230,7 +230,7 @@ ready(void)
 		fatal("send READY");
 }
 
-/* ---- dispatch ----------------------------------------------------------------- */
+/* ---- dispatch ------------------------------------------------------- */
 
 /* Connections end with us; a new server's boxes make new ones. */
 static void
@@ -326,7 +326,7 @@ on_out(evutil_socket_t fd, short what, void *arg)
 	proxyd_sent(&p->chan, chan_flush(&p->chan) == -1 ? -1 : 0);
 }
 
-/* ---- start ---------------------------------------------------------------------- */
+/* ---- start ---------------------------------------------------------- */
 
 /* netd asks, and stored is asked, before GO. */
 static void

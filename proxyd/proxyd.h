@@ -194,7 +194,8 @@ struct looks;
 struct look;
 
 struct looks	*looks_new(void);
-void		 looks_free(struct looks *);	/* all were cancelled, or over */
+/* All were cancelled, or are over. */
+void		 looks_free(struct looks *);
 /* As resolve(), or, any: resolve_any(); in its turn. */
 struct look	*look_up(struct looks *, const char *name, int any,
 		    void (*cb)(void *, const struct resolved *), void *arg);

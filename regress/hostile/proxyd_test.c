@@ -491,7 +491,7 @@ START_TEST(netd_hostile)
 		    0);
 		failed("message of netd");
 		break;
-	default:		/* the same twice: it is told, and that is all */
+	default:		/* the same twice: that is told, no more */
 		ck_assert_uint_eq(daemon_ask(&w.netd, MSG_PROXY_BOX, &b,
 		    sock(SOCK_STREAM), &m), MSG_OK);
 		ck_assert_uint_eq(daemon_ask(&w.netd, MSG_PROXY_BOX, &b,

@@ -70,7 +70,8 @@ item(size_t i)
 START_TEST(text_lines)
 {
 	static const char	s[] = "# head\n\na.example\n \t "
-	    "b.example:22\t\r\nc.example#why\n  # more\n#\n*.d.example:1,2  # two\n"
+	    "b.example:22\t\r\nc.example#why\n  # more\n#\n"
+	    "*.d.example:1,2  # two\n"
 	    "https://is.not.judged/\nlast.example";
 
 	ck_assert_int_eq(text(s, strlen(s)), 0);

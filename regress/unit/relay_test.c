@@ -805,7 +805,7 @@ START_TEST(waits)
 }
 END_TEST
 
-/* When there are few left, who has many gets none; each port is a box's here. */
+/* Of the few that are left, who has many gets none; each port is a box's. */
 START_TEST(share)
 {
 	int	l = host(22), l4 = host(8443), i, b;
