@@ -6,12 +6,15 @@
  *	LOOKS	resolve.c is asked, by looks.c in its turn
  *	TRIES	one address after the other, by turns of both families; the
  *		next is begun when the one before has failed, or has not
- *		answered for STAGGER_MS (RFC 8305, 5).  The first that is
- *		there is taken, the others are closed.
+ *		answered for STAGGER_MS (RFC 8305, 5).  No more than ATTEMPTS
+ *		are under way: then the oldest has PATIENCE_MS more before it
+ *		is given up for the next.  The first that is there is taken,
+ *		the others are closed.
  *	TUNNEL	where the host is behind a proxy, that is who was looked for;
  *		it is asked for the name, and its answer waited for
  *
- * All together take DEADLINE_MS at most.
+ * All together take DEADLINE_MS at most, in which all addresses have their
+ * turn.
  *
  * Must never: connect to what resolve.c did not give, or the configuration
  * for a proxy; use an address for longer than this call.
@@ -21,6 +24,7 @@
 #include <event2/event_struct.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +32,9 @@
 #include "proxyd.h"
 #include "xmalloc.h"
 
+#define ATTEMPTS	2		/* what a connection counts, proxyd.c */
 #define STAGGER_MS	250
+#define PATIENCE_MS	1000
 #define DEADLINE_MS	20000
 /*
  * What may wait for a box that does not read, or for a slow upstream.  The
@@ -47,7 +53,8 @@ struct attempt {
 
 struct dial {
 	struct event_base	*base;	/* borrowed */
-	void			(*cb)(void *, int, const struct resolved *);
+	void			(*cb)(void *, int, const struct resolved *,
+				    const char *);
 	void			*arg;
 	unsigned int		 port;	/* of who is connected to */
 	char			 name[ALLOW_NAME];	/* that was wanted */
@@ -59,6 +66,8 @@ struct dial {
 	struct resolved		 found;
 	int			 next;		/* of found */
 	int			 tried;		/* attempts under way */
+	int			 error;		/* errno of the last */
+	char			 why[80];	/* what is told of a failure */
 	struct attempt		 at[RESOLVE_MAX];
 	struct event		 stagger, deadline;
 };
@@ -99,16 +108,26 @@ dial_cancel(struct dial *d)
 	dial_free(d);
 }
 
+/* refused and why are d's, or live for the call. */
 static void
-over(struct dial *d, int fd, const struct resolved *why)
+over(struct dial *d, int fd, const struct resolved *refused, const char *why)
 {
-	void	(*cb)(void *, int, const struct resolved *) = d->cb;
+	void	(*cb)(void *, int, const struct resolved *,
+		    const char *) = d->cb;
 	void	*arg = d->arg;
 
-	/* why is d's, or lives for the call */
 	d->cb = NULL;
-	cb(arg, fd, why);
+	cb(arg, fd, refused, why);
 	dial_free(d);
+}
+
+/* No policy did it. */
+static void
+fail(struct dial *d, const char *why)
+{
+	(void)snprintf(d->why, sizeof(d->why), "%s%s",
+	    d->is_upstream ? "upstream-proxy: " : "", why);
+	over(d, -1, NULL, d->why);
 }
 
 static void
@@ -123,17 +142,18 @@ timer_add(struct event *ev, unsigned int ms)
 /* ---- one address --------------------------------------------------- */
 
 static void
-attempt_end(struct attempt *a)
+attempt_drop(struct attempt *a, int error)
 {
-	struct dial	*d = a->dial;
-
 	(void)event_del(&a->ev);
 	fd_close(&a->fd);
-	d->tried--;
-	try_next(d);
+	a->dial->tried--;
+	a->dial->error = error;
 }
 
-/* Its answer, of which no byte behind the head is taken. */
+/*
+ * Its answer, of which no byte behind the head is taken: what is there stays,
+ * and is looked at again only when there is more, or its end.
+ */
 static void
 on_told(evutil_socket_t fd, short what, void *arg)
 {
@@ -143,20 +163,17 @@ on_told(evutil_socket_t fd, short what, void *arg)
 	ssize_t		 n = recv(fd, buf, sizeof(buf), MSG_PEEK);
 	int		 r;
 
-	(void)what;
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	r = n <= 0 ? -1 : upstream_told(buf, (size_t)n, &head);
-	if (r == 0)
+	if (r == 0 && !(what & EV_CLOSED))
 		return;
 	if (r == 1 && recv(fd, buf, head, 0) == (ssize_t)head) {
 		(void)event_del(&d->told);
-		over(d, steal_fd(&d->tunnel), NULL);
+		over(d, steal_fd(&d->tunnel), NULL, NULL);
 		return;
 	}
-	log_warnx("upstream-proxy does not connect to %s:%u", d->name,
-	    d->name_port);
-	over(d, -1, NULL);
+	fail(d, n > 0 ? "it does not connect to that" : "it has hung up");
 }
 
 /* Takes the socket; the others are not wanted any more. */
@@ -169,14 +186,13 @@ tunnel_ask(struct dial *d, int fd)
 	d->tunnel = fd;
 	d->next = d->found.n;
 	attempts_drop(d);
-	/* level: what is there of a head is looked at again with each part */
-	(void)event_assign(&d->told, d->base, fd, EV_READ | EV_PERSIST,
-	    on_told, d);
+	(void)event_assign(&d->told, d->base, fd, EV_READ | EV_CLOSED |
+	    EV_ET | EV_PERSIST, on_told, d);
 	if (event_add(&d->told, NULL) == -1)
 		fatalx("event_add");
 	/* a new connection has room for so little */
 	if (send(fd, buf, n, MSG_NOSIGNAL) != (ssize_t)n)
-		over(d, -1, NULL);
+		fail(d, "it cannot be asked");
 }
 
 static void
@@ -188,14 +204,15 @@ on_attempt(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &len) == -1 || e != 0) {
-		attempt_end(a);
+		attempt_drop(a, e);
+		try_next(a->dial);
 		return;
 	}
 	(void)event_del(&a->ev);
 	if (a->dial->is_upstream)
 		tunnel_ask(a->dial, steal_fd(&a->fd));
 	else
-		over(a->dial, steal_fd(&a->fd), NULL);
+		over(a->dial, steal_fd(&a->fd), NULL, NULL);
 }
 
 static socklen_t
@@ -246,11 +263,14 @@ attempt(struct dial *d, int i)
 
 	a->fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK |
 	    SOCK_CLOEXEC, 0);
-	if (a->fd == -1)
+	if (a->fd == -1) {
+		d->error = errno;
 		return -1;
+	}
 	options_set(a->fd);
 	if (connect(a->fd, (struct sockaddr *)&sa, len) == -1 &&
 	    errno != EINPROGRESS) {
+		d->error = errno;
 		fd_close(&a->fd);
 		return -1;
 	}
@@ -267,27 +287,48 @@ try_next(struct dial *d)
 {
 	while (d->next < d->found.n)
 		if (attempt(d, d->next++) == 0) {
-			timer_add(&d->stagger, STAGGER_MS);
+			timer_add(&d->stagger, d->tried < ATTEMPTS ?
+			    STAGGER_MS : PATIENCE_MS);
 			return;
 		}
 	if (d->tried == 0)
-		over(d, -1, NULL);
+		fail(d, strerror(d->error));
+}
+
+/* The one that was begun first. */
+static void
+oldest_drop(struct dial *d)
+{
+	int	i;
+
+	for (i = 0; i < d->next; i++)
+		if (d->at[i].fd != -1) {
+			attempt_drop(&d->at[i], ETIMEDOUT);
+			return;
+		}
 }
 
 static void
 on_stagger(evutil_socket_t fd, short what, void *arg)
 {
+	struct dial	*d = arg;
+
 	(void)fd;
 	(void)what;
-	try_next(arg);
+	if (d->tried == ATTEMPTS && d->next < d->found.n)
+		oldest_drop(d);
+	try_next(d);
 }
 
 static void
 on_deadline(evutil_socket_t fd, short what, void *arg)
 {
+	struct dial	*d = arg;
+
 	(void)fd;
 	(void)what;
-	over(arg, -1, NULL);
+	fail(d, d->look != NULL ? "no resolver has answered" :
+	    d->tunnel != -1 ? "it has not answered" : strerror(ETIMEDOUT));
 }
 
 /* ---- all of it ----------------------------------------------------- */
@@ -299,17 +340,19 @@ on_resolved(void *arg, const struct resolved *r)
 
 	d->look = NULL;
 	d->found = *r;
-	if (r->n == 0)
-		over(d, -1, r->why == RESOLVED_SEALED ||
-		    r->why == RESOLVED_HOST ? r : NULL);
-	else
+	if (r->n > 0)
 		try_next(d);
+	else if (r->why == RESOLVED_SEALED || r->why == RESOLVED_HOST)
+		over(d, -1, r, NULL);
+	else
+		fail(d, r->why == RESOLVED_LATE ? "no resolver has answered" :
+		    "no address was found");
 }
 
 struct dial *
 dial_name(struct event_base *base, struct looks *looks, const char *name,
-    unsigned int port, void (*cb)(void *, int, const struct resolved *),
-    void *arg)
+    unsigned int port, void (*cb)(void *, int, const struct resolved *,
+    const char *), void *arg)
 {
 	struct dial		*d = xcalloc(1, sizeof(*d));
 	const struct resolved	*at;

@@ -49,7 +49,7 @@
 
 #define FD_SPARE	320		/* the loop, resolving, 64 pipes */
 #define FD_BOX		3		/* of a box that rests */
-#define FD_CONNECTION	2
+#define FD_CONNECTION	3		/* while it is made, by two attempts */
 #define FD_MOST		65536
 #define BURST		32		/* messages of a channel in one turn */
 #define STORED_S	10		/* stored's answer */

@@ -288,12 +288,13 @@ struct dial;
 
 /*
  * Looks up, tries what may be connected to (RFC 8305), and calls cb once,
- * later: fd is the caller's, or -1 and why, where that is a refusal, says by
- * what (its n is 0), and is NULL else.  Never NULL.
+ * later: fd is the caller's, or -1 and one of the others says why: by whose
+ * address it was refused (its n is 0), or in words.  Never NULL.
  */
 struct dial	*dial_name(struct event_base *, struct looks *,
 		    const char *name, unsigned int port, void (*cb)(void *,
-		    int fd, const struct resolved *why), void *arg);
+		    int fd, const struct resolved *refused, const char *why),
+		    void *arg);
 void		 dial_cancel(struct dial *);
 
 /* ---- relay.c: connections of boxes --------------------------------- */

@@ -38,11 +38,13 @@
 #include <event2/event_struct.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
 #include "proxyd.h"
+#include "ulid.h"
 #include "xmalloc.h"
 
 #define ACCEPTS		16		/* a turn */
@@ -56,6 +58,7 @@
 #define HTTP_PORT	80
 #define HTTPS_PORT	443
 #define STATUS_BYTES	1024		/* interim answers and a status */
+#define TELL_MS		60000		/* of what fails for a box, once in */
 
 enum judge { J_HELLO, J_HTTP, J_PASSED };
 
@@ -84,7 +87,9 @@ struct relay {
 	struct looks		*looks;		/* owned */
 	struct conns		 conns, queue;	/* all; those that are ready */
 	unsigned int		 n, lent;
-	int			 is_ready;
+	int			 is_ready, is_paused;
+	unsigned int		 untold;	/* what failed, since told_ms */
+	uint64_t		 told_ms;	/* 0: never */
 };
 
 static struct {
@@ -513,18 +518,41 @@ share(const struct relay *r, int fd)
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &n, sizeof(n));
 }
 
+/* A box may try as often as it likes: one line of it in a time. */
 static void
-on_dialled(void *arg, int fd, const struct resolved *why)
+tell_failed(const struct conn *c, const char *why)
+{
+	struct relay	*r = c->relay;
+	uint64_t	 now = mono_ms();
+	char		 more[48] = "";
+
+	if (r->told_ms != 0 && now - r->told_ms < TELL_MS) {
+		r->untold++;
+		return;
+	}
+	if (r->untold > 0)
+		(void)snprintf(more, sizeof(more), "; %u more before it",
+		    r->untold);
+	log_info("box %s: connect to %s:%u: %s%s", r->box->id,
+	    c->named->name, c->port, why, more);
+	r->told_ms = now;
+	r->untold = 0;
+}
+
+static void
+on_dialled(void *arg, int fd, const struct resolved *refused, const char *why)
 {
 	struct conn	*c = arg;
 
 	c->dial = NULL;
 	if (fd == -1) {
-		if (why != NULL)
-			box_denied(c->relay->box, why->why == RESOLVED_HOST ?
-			    DENIED_HOST : DENIED_SEALED, c->named->name,
-			    why->refused, why->refused_v6, IPPROTO_TCP,
-			    c->port);
+		if (refused != NULL)
+			box_denied(c->relay->box, refused->why ==
+			    RESOLVED_HOST ? DENIED_HOST : DENIED_SEALED,
+			    c->named->name, refused->refused,
+			    refused->refused_v6, IPPROTO_TCP, c->port);
+		else
+			tell_failed(c, why);
 		conn_end(c, 1);
 		return;
 	}
@@ -660,7 +688,9 @@ accept_pause(struct relay *r)
 {
 	const struct timeval	tv = { 0, PAUSE_MS * 1000 };
 
-	log_warn("box %s: accept", r->box->id);
+	if (!r->is_paused)		/* told once until one is taken */
+		log_warn("box %s: accept", r->box->id);
+	r->is_paused = 1;
 	(void)event_del(&r->ev);
 	if (event_add(&r->pause, &tv) == -1)
 		fatalx("event_add");
@@ -675,9 +705,10 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	for (i = 0; i < ACCEPTS; i++) {
 		c = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (c != -1)
+		if (c != -1) {
+			r->is_paused = 0;
 			take(r, c);
-		else if (errno == EMFILE || errno == ENFILE ||
+		} else if (errno == EMFILE || errno == ENFILE ||
 		    errno == ENOBUFS || errno == ENOMEM) {
 			accept_pause(r);
 			return;

@@ -22,6 +22,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@
 
 #define HOST		"203.0.113.1"
 #define HOLE		"192.0.2.1"
+#define NOWHERE		"192.0.2.2"	/* refused by a route */
 #define SLOW		"127.0.0.2"	/* the other of the proxy's */
 #define MOST		160		/* connections of a box */
 #define BULK		(48UL * 1024 * 1024)
@@ -51,6 +53,12 @@ static struct shared {
 	uint64_t	 sent, received, connections;
 	unsigned int	 open;
 	uint64_t	 buffers;	/* of all connections to hosts */
+	int		 trying;	/* such as are not there yet */
+	unsigned int	 infos, warns;	/* lines of the log */
+	char		 info[256];	/* the last */
+	uint64_t	 later_ms;	/* its clock is ahead */
+	int		 no_accept;	/* it has no descriptor left */
+	unsigned int	 accepts, reads; /* that it had none; upstream_told() */
 } *sh;
 
 static int		ctl[2] = { -1, -1 };
@@ -78,6 +86,62 @@ box_denied(struct box *b, enum denied_rule rule, const char *name,
 	(void)str_copy(t->name, name, sizeof(t->name));
 	sh->n++;
 }
+
+/* ---- what is told, and counted, of the relay ------------------------ */
+
+uint64_t	__real_mono_ms(void);
+uint64_t	__wrap_mono_ms(void);
+int		__real_accept4(int, struct sockaddr *, socklen_t *, int);
+int		__wrap_accept4(int, struct sockaddr *, socklen_t *, int);
+int		__real_upstream_told(const uint8_t *, size_t, size_t *);
+int		__wrap_upstream_told(const uint8_t *, size_t, size_t *);
+void		__wrap_log_info(const char *, ...)
+		    __attribute__((format(printf, 1, 2)));
+void		__wrap_log_warn(const char *, ...)
+		    __attribute__((format(printf, 1, 2)));
+
+uint64_t
+__wrap_mono_ms(void)
+{
+	return __real_mono_ms() + sh->later_ms;
+}
+
+int
+__wrap_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags)
+{
+	if (!sh->no_accept)
+		return __real_accept4(fd, sa, len, flags);
+	sh->accepts++;
+	errno = EMFILE;
+	return -1;
+}
+
+int
+__wrap_upstream_told(const uint8_t *data, size_t n, size_t *ret_head)
+{
+	sh->reads++;
+	return __real_upstream_told(data, n, ret_head);
+}
+
+void
+__wrap_log_info(const char *fmt, ...)
+{
+	va_list	ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(sh->info, sizeof(sh->info), fmt, ap);
+	va_end(ap);
+	sh->infos++;
+}
+
+void
+__wrap_log_warn(const char *fmt, ...)
+{
+	(void)fmt;
+	sh->warns++;
+}
+
+/* ---- names ---------------------------------------------------------- */
 
 struct lookup {
 	void	(*cb)(void *, const struct resolved *);
@@ -111,7 +175,14 @@ on_lookup(evutil_socket_t fd, short what, void *arg)
 		add(&r, "2001:db8::1");		/* there is no route */
 		add(&r, HOLE);
 		add(&r, HOST);
-	} else if (strcmp(l->name, "none.example") != 0) {
+	} else if (strcmp(l->name, "holes.example") == 0) {
+		add(&r, HOLE);
+		add(&r, HOLE);
+		add(&r, HOLE);
+		add(&r, HOST);
+	} else if (strcmp(l->name, "shut.example") == 0)
+		add(&r, NOWHERE);
+	else if (strcmp(l->name, "none.example") != 0) {
 		if (strcmp(l->name, "proxy.example") == 0)
 			add(&r, SLOW);
 		add(&r, HOST);
@@ -158,12 +229,13 @@ list(int with_good)
 {
 	struct allow	*a = allow_new();
 	const char	*more[] = { "eyes.example:8443", "none.example",
-			    "sealed.example" };
+			    "sealed.example", "holes.example:8443",
+			    "shut.example:443" };
 	size_t		 i;
 
 	if (with_good && allow_add(a, "good.example:22,80,443,8443") == -1)
 		err(1, "allow_add");
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
 		if (allow_add(a, more[i]) == -1)
 			err(1, "allow_add");
 	allow_done(a);
@@ -191,6 +263,22 @@ buffers(void)
 	return all;
 }
 
+/* Sockets that have asked for a connection and have none yet. */
+static int
+trying(void)
+{
+	struct tcp_info	i;
+	socklen_t	len;
+	int		fd, n = 0;
+
+	for (fd = 0; fd < 1024; fd++) {
+		len = sizeof(i);
+		n += getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) == 0 &&
+		    i.tcpi_state == TCP_SYN_SENT;
+	}
+	return n;
+}
+
 static void
 on_ctl(evutil_socket_t fd, short what, void *arg)
 {
@@ -213,6 +301,7 @@ on_ctl(evutil_socket_t fd, short what, void *arg)
 			relays[i] = NULL;
 		}
 	sh->buffers = buffers();
+	sh->trying = trying();
 	sh->sent = n->sent_bytes;
 	sh->received = n->received_bytes;
 	sh->connections = n->connections;
@@ -242,7 +331,8 @@ child_run(void)
 {
 	static const char	*names[] = { "good.example", "sealed.example",
 				    "none.example", "eyes.example",
-				    "other.example" };
+				    "other.example", "holes.example",
+				    "shut.example" };
 	static struct conf	 conf;
 	struct event		*ev;
 	size_t			 i;
@@ -290,7 +380,8 @@ net(void)
 	    "dev lo && ip addr add " HOST "/32 dev lo && ip link add hole "
 	    "type veth peer name deep && ip link set hole up && ip link set "
 	    "deep up && ip route add " HOLE "/32 dev hole src " HOST " && "
-	    "ip neigh add " HOLE " lladdr 02:00:00:00:00:01 dev hole") != 0)
+	    "ip neigh add " HOLE " lladdr 02:00:00:00:00:01 dev hole && "
+	    "ip route add unreachable " NOWHERE) != 0)
 		errx(1, "ip");
 }
 
@@ -640,10 +731,61 @@ START_TEST(refused)
 }
 END_TEST
 
+static void
+logged(unsigned int n, const char *end)
+{
+	size_t	len = strlen(end), all = strlen(sh->info);
+
+	ck_assert_uint_eq(sh->infos, n);
+	ck_assert_uint_ge(all, len);
+	ck_assert_str_eq(sh->info + all - len, end);
+}
+
 /* A name that has no address: no policy did it. */
 START_TEST(nowhere)
 {
 	is_reset(box_connect(3, 443));
+	ck_assert_uint_eq(sh->n, 0);
+	logged(1, ": connect to none.example:443: no address was found");
+}
+END_TEST
+
+/* Where no way leads: told, but not as often as it is tried. */
+START_TEST(unreachable)
+{
+	int	i;
+
+	for (i = 0; i < 10; i++)
+		is_reset(box_connect(7, 443));
+	ck_assert_uint_eq(sh->n, 0);
+	logged(1, ": connect to shut.example:443: No route to host");
+	sh->later_ms = 59000;
+	is_reset(box_connect(7, 443));
+	ck_assert_uint_eq(sh->infos, 1);
+	sh->later_ms = 61000;
+	is_reset(box_connect(7, 443));
+	is_reset(box_connect(3, 443));
+	logged(2, ": connect to shut.example:443: No route to host"
+	    "; 10 more before it");
+}
+END_TEST
+
+/* Told once, until it goes on. */
+START_TEST(no_descriptors)
+{
+	unsigned int	i;
+	int		l = host(22), b;
+
+	for (i = 1; i <= 2; i++) {
+		sh->accepts = 0;
+		sh->no_accept = 1;
+		b = box_connect(1, 22);
+		until(sh->accepts >= 3);
+		ck_assert_uint_eq(sh->warns, i);
+		sh->no_accept = 0;
+		put(b, "here", 4);
+		get(host_accept(l), "here", 4);
+	}
 	ck_assert_uint_eq(sh->n, 0);
 }
 END_TEST
@@ -679,6 +821,22 @@ START_TEST(eyeballs)
 
 	put(b, "here", 4);
 	get(s, "here", 4);
+}
+END_TEST
+
+/* Of four that are tried, three of them in vain, two at a time. */
+START_TEST(two_at_a_time)
+{
+	int		l = host(8443), b = box_connect(6, 8443), most = 0, i;
+	struct pollfd	p = { .fd = l, .events = POLLIN };
+
+	for (i = 0; i < 2000 && poll(&p, 1, 10) == 0; i++) {
+		ask('S');
+		most = sh->trying > most ? sh->trying : most;
+	}
+	ck_assert_int_eq(most, 2);
+	put(b, "here", 4);
+	get(host_accept(l), "here", 4);
 }
 END_TEST
 
@@ -869,13 +1027,15 @@ END_TEST
 START_TEST(tunnel)
 {
 	static const char	answer[] = "HTTP/1.0 200 here\r\nVia: x\r\n";
-	int			l = host(3128), b = box_connect(1, 22), s;
+	int			l = host(3128), b = box_connect(1, 22), s, i;
 
 	put(b, "early", 5);
 	s = host_accept(l);
 	get(s, CONNECT, sizeof(CONNECT) - 1);
 	put(s, answer, sizeof(answer) - 1);
-	ask('S');			/* the first is looked at alone */
+	for (i = 0; i < 50; i++)	/* so many turns of its loop */
+		ask('S');
+	ck_assert_uint_eq(sh->reads, 1);	/* there was nothing new */
 	put(s, "\r\nbanner", 8);
 	get(b, "banner", 6);
 	get(s, "early", 5);
@@ -884,22 +1044,26 @@ START_TEST(tunnel)
 }
 END_TEST
 
-/* It refuses, is none, says too much, or goes. */
+/* It refuses, is none, says too much, goes, or goes within its answer. */
 START_TEST(no_tunnel)
 {
 	static char	 long_head[UPSTREAM_MAX + 1];
 	const char	*answers[] = { "HTTP/1.1 403 no\r\n\r\n",
-			    "SSH-2.0-x\r\n\r\n", long_head, "" };
+			    "SSH-2.0-x\r\n\r\n", long_head, "",
+			    "HTTP/1.1 200 ok\r\n" };
 	int		 l = host(3128), b = box_connect(1, 22),
 			 s = host_accept(l);
 
+	timeout(b, 5);			/* and at once */
 	memset(long_head, 'x', UPSTREAM_MAX);
 	get(s, CONNECT, sizeof(CONNECT) - 1);
 	put(s, answers[_i], strlen(answers[_i]));
-	if (_i == 3)
+	if (_i >= 3)
 		(void)close(s);
 	is_reset(b);
 	ck_assert_uint_eq(sh->n, 0);
+	logged(1, _i == 3 ? "good.example:22: upstream-proxy: it has hung up" :
+	    "good.example:22: upstream-proxy: it does not connect to that");
 }
 END_TEST
 
@@ -962,6 +1126,9 @@ main(void)
 	tcase_add_test(t, nobody);
 	tcase_add_test(t, direct);
 	tcase_add_test(t, eyeballs);
+	tcase_add_test(t, two_at_a_time);
+	tcase_add_test(t, unreachable);
+	tcase_add_test(t, no_descriptors);
 	tcase_add_loop_test(t, bulk, 0, 2);
 	tcase_add_test(t, most);
 	tcase_add_test(t, waits);
@@ -973,7 +1140,7 @@ main(void)
 	suite_add_tcase(s, narrow);
 	tcase_add_checked_fixture(named, setup_named, teardown);
 	tcase_add_test(named, tunnel);
-	tcase_add_loop_test(named, no_tunnel, 0, 4);
+	tcase_add_loop_test(named, no_tunnel, 0, 5);
 	tcase_add_test(named, two_tunnels);
 	suite_add_tcase(s, named);
 	tcase_add_checked_fixture(numbered, setup_numbered, teardown);
