@@ -41,7 +41,6 @@
 
 #define BUCKETS		1024
 #define TAKE		256	/* numbers at a time */
-#define WAITS		64	/* names that wait for them */
 #define AGAIN		5	/* a list that changes while it is read */
 #define LAST_PAGE	1023	/* of a list; proto.def */
 #define DENIALS		32	/* that differ, in one TELL_MS */
@@ -85,7 +84,6 @@ struct served {
 	struct reading		*reading;	/* owned; NULL: none */
 	int			 taking;	/* NAMES_TAKE is under way */
 	int			 used_up;
-	unsigned int		 nwaits;
 	STAILQ_HEAD(, wait)	 waits;
 	unsigned int		 ndenials;
 	struct denial		*denials;	/* owned, DENIALS of them */
@@ -260,7 +258,6 @@ waits_end(struct served *s)
 
 	while ((w = STAILQ_FIRST(&s->waits)) != NULL) {
 		STAILQ_REMOVE_HEAD(&s->waits, next);
-		s->nwaits--;
 		w->cb(w->arg, s->gone ? NULL : names_give(s->box.names,
 		    w->name));
 		free(w);
@@ -283,6 +280,9 @@ on_taken(void *arg, const struct msg *m)
 		else if (t->first + t->count - 1 <= NAMES_LAST)
 			names_room(s->box.names, (unsigned int)t->first,
 			    (unsigned int)t->count);
+		else
+			log_warnx("box %s: no addresses for names: stored "
+			    "gives such as there are not", s->box.id);
 	} else
 		log_warnx("box %s: no addresses for names: %s", s->box.id,
 		    m == NULL ? "stored does not answer" :
@@ -315,8 +315,7 @@ box_name(struct box *b, const char *name, void (*cb)(void *, struct named *),
 
 	if (n == NULL && names_left(b->names) > 0)
 		n = names_give(b->names, name);
-	if (n != NULL || names_left(b->names) > 0 || s->gone || s->used_up ||
-	    s->nwaits == WAITS) {
+	if (n != NULL || names_left(b->names) > 0 || s->gone || s->used_up) {
 		cb(arg, n);
 		return;
 	}
@@ -325,8 +324,14 @@ box_name(struct box *b, const char *name, void (*cb)(void *, struct named *),
 	w->arg = arg;
 	(void)str_copy(w->name, name, sizeof(w->name));	/* was bounded */
 	STAILQ_INSERT_TAIL(&s->waits, w, next);
-	s->nwaits++;
 	take_more(s);
+}
+
+int
+box_used_up(const struct box *b)
+{
+	return ((const struct served *)b)->used_up ||
+	    names_left(b->names) > 0;
 }
 
 /* ---- the list ------------------------------------------------------ */

@@ -31,7 +31,7 @@
 
 #define TURN		32		/* datagrams, or connections accepted */
 #define CLIENTS		8
-#define ASKS		64		/* questions that wait */
+#define ASKS		64		/* questions that wait: box.c's, too */
 #define IDLE_S		10		/* from one answer to the next */
 #define PAUSE_US	100000		/* without accepting */
 #define RATE		100		/* questions a second */
@@ -82,7 +82,7 @@ struct ns {
 	unsigned int	 nclients, nasks;
 	uint64_t	 tokens;	/* thousandths of a question */
 	uint64_t	 filled_ms, told_ms;
-	int		 told;
+	int		 told, is_paused;
 };
 
 static const uint8_t	service[4] = { 198, 19, 255, 3 };
@@ -155,15 +155,17 @@ is_listed(const struct ns *ns, const struct dns_query *q)
 }
 
 static void
-denied(struct ns *ns, enum denied_rule rule, const struct dns_query *q)
+denied(struct ns *ns, enum denied_rule rule, const struct asker *to,
+    const struct dns_query *q)
 {
-	box_denied(ns->box, rule, q->name, NULL, 0, IPPROTO_UDP, 0);
+	box_denied(ns->box, rule, q->name, NULL, 0, to->client == NULL ?
+	    IPPROTO_UDP : IPPROTO_TCP, 0);
 }
 
 static void
 refuse(struct ns *ns, const struct asker *to, const struct dns_query *q)
 {
-	denied(ns, DENIED_NAME, q);
+	denied(ns, DENIED_NAME, to, q);
 	answer(ns, to, q, DNS_NXDOMAIN, NULL);
 }
 
@@ -179,7 +181,9 @@ answer_named(struct ns *ns, struct ask *a, const struct named *d)
 		return;
 	}
 	if (d == NULL) {
-		denied(ns, DENIED_EXHAUSTED, &a->query);
+		/* else there may be one when it asks again */
+		if (box_used_up(ns->box))
+			denied(ns, DENIED_EXHAUSTED, &a->asker, &a->query);
 		answer(ns, &a->asker, &a->query, DNS_SERVFAIL, NULL);
 		return;
 	}
@@ -441,7 +445,9 @@ accept_pause(struct ns *ns)
 {
 	struct timeval	tv = { 0, PAUSE_US };
 
-	log_warn("accept");
+	if (!ns->is_paused)		/* told once until one is taken */
+		log_warn("box %s: accept for its name service", ns->box->id);
+	ns->is_paused = 1;
 	(void)event_del(ns->on_tcp);
 	if (event_add(ns->on_pause, &tv) == -1)
 		fatalx("event_add");
@@ -473,6 +479,7 @@ on_tcp(evutil_socket_t lfd, short what, void *arg)
 				accept_pause(ns);
 			return;		/* else one connection's, or EAGAIN */
 		}
+		ns->is_paused = 0;
 		if (ns->nclients < CLIENTS)
 			client_new(ns, fd);
 		else

@@ -219,10 +219,12 @@ void		 box_init(struct event_base *);
 void		 box_on_netd(struct chan *, struct msg *);
 /*
  * The name's address, as number and by cb, now or later: NULL: none is left,
- * or stored has given none in time.
+ * or stored has given none in time.  ns.c asks, and bounds how many wait.
  */
 void		 box_name(struct box *, const char *name,
 		    void (*cb)(void *, struct named *), void *arg);
+/* Whether none is left: all were given, or all that live have connections. */
+int		 box_used_up(const struct box *);
 /* What the box was refused, told to netd; addr may be NULL. */
 void		 box_denied(struct box *, enum denied_rule, const char *name,
 		    const uint8_t *addr, int v6, int proto,

@@ -23,7 +23,7 @@
 #define RATE	100
 #define BURST	500
 #define ASKS	64
-#define CONNS	8
+#define CLIENTS	8
 #define WAIT_MS	5000
 
 static struct event_base	*base;
@@ -57,9 +57,35 @@ __wrap_event_add(struct event *ev, const struct timeval *tv)
 	return __real_event_add(ev, tv);
 }
 
+int		__real_accept4(int, struct sockaddr *, socklen_t *, int);
+int		__wrap_accept4(int, struct sockaddr *, socklen_t *, int);
+void		__wrap_log_warn(const char *, ...)
+		    __attribute__((format(printf, 1, 2)));
+
+static int		no_accept;	/* there is no descriptor */
+static unsigned int	naccepts, nwarned;
+
+int
+__wrap_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags)
+{
+	if (!no_accept)
+		return __real_accept4(fd, sa, len, flags);
+	naccepts++;
+	errno = EMFILE;
+	return -1;
+}
+
+void
+__wrap_log_warn(const char *fmt, ...)
+{
+	(void)fmt;
+	nwarned++;
+}
+
 enum answers { NOW, LATER, NEVER };
 
 static enum answers	answers;
+static int		used_up;
 static struct {
 	void	(*cb)(void *, struct named *);
 	void	 *arg;
@@ -81,6 +107,13 @@ box_name(struct box *b, const char *name, void (*cb)(void *, struct named *),
 		return;
 	}
 	cb(arg, answers == NOW ? names_give(b->names, name) : NULL);
+}
+
+int
+box_used_up(const struct box *b)
+{
+	ck_assert_ptr_eq(b, &box);
+	return used_up;
 }
 
 /* All that wait. */
@@ -121,12 +154,12 @@ box_denied(struct box *b, enum denied_rule rule, const char *name,
 }
 
 static void
-denied(unsigned int n, enum denied_rule rule, const char *name)
+denied(unsigned int n, enum denied_rule rule, const char *name, int proto)
 {
 	ck_assert_uint_eq(ndenied, n);
 	ck_assert_uint_eq(last.rule, rule);
 	ck_assert_str_eq(last.name, name);
-	ck_assert_int_eq(last.proto, IPPROTO_UDP);
+	ck_assert_int_eq(last.proto, proto);
 	ck_assert_uint_eq(last.port, 0);
 }
 
@@ -213,6 +246,8 @@ teardown(void)
 	allow_free(box.allow);
 	box.allow = NULL;
 	answers = NOW;
+	used_up = 0;
+	no_accept = 0;
 	ndenied = 0;
 	idle_ms = 0;
 	clock_step = 0;
@@ -354,21 +389,36 @@ is_closed(int fd)
 	(void)close(fd);
 }
 
-/* By UDP and by TCP alike. */
-static void
-asked(const char *name, int type, enum dns_rcode rcode, unsigned int number)
-{
-	static unsigned int	id = 1000;
-	int			fd = connect_tcp();
+static unsigned int	id = 1000;
 
+static void
+asked_udp(const char *name, int type, enum dns_rcode rcode,
+    unsigned int number)
+{
 	make(++id, name, type);
 	by_udp();
 	is_answer(id, rcode, number);
+}
+
+static void
+asked_tcp(const char *name, int type, enum dns_rcode rcode,
+    unsigned int number)
+{
+	int	fd = connect_tcp();
+
+	make(++id, name, type);
 	say(fd);
 	take_answer(fd);
 	is_answer(id, rcode, number);
 	(void)close(fd);
 	turn();
+}
+
+static void
+asked(const char *name, int type, enum dns_rcode rcode, unsigned int number)
+{
+	asked_udp(name, type, rcode, number);
+	asked_tcp(name, type, rcode, number);
 }
 
 /* ---- answers ------------------------------------------------------------ */
@@ -396,13 +446,15 @@ START_TEST(refused)
 	    "debian.org", "x.deb.debian.org", "deb.debian.org.lan",
 	    "localhost", "xdeb.debian.org", "1.0.0.127.in-addr.arpa",
 	    "127.0.0.1", "-.npmjs.org" };
+	static const int	types[] = { ns_t_a, ns_t_aaaa, ns_t_txt };
+	unsigned int		i;
 
-	asked(no[_i], ns_t_a, DNS_NXDOMAIN, 0);
-	denied(2, DENIED_NAME, no[_i]);
-	asked(no[_i], ns_t_aaaa, DNS_NXDOMAIN, 0);
-	denied(4, DENIED_NAME, no[_i]);
-	asked(no[_i], ns_t_txt, DNS_NXDOMAIN, 0);
-	denied(6, DENIED_NAME, no[_i]);
+	for (i = 0; i < 3; i++) {
+		asked_udp(no[_i], types[i], DNS_NXDOMAIN, 0);
+		denied(2 * i + 1, DENIED_NAME, no[_i], IPPROTO_UDP);
+		asked_tcp(no[_i], types[i], DNS_NXDOMAIN, 0);
+		denied(2 * i + 2, DENIED_NAME, no[_i], IPPROTO_TCP);
+	}
 	ck_assert_ptr_null(names_next(box.names, ""));
 }
 END_TEST
@@ -417,11 +469,17 @@ START_TEST(not_read_yet)
 }
 END_TEST
 
+/* None is left: a denial.  None was given: it asks again. */
 START_TEST(exhausted)
 {
 	answers = NEVER;
 	asked("deb.debian.org", ns_t_a, DNS_SERVFAIL, 0);
-	denied(2, DENIED_EXHAUSTED, "deb.debian.org");
+	ck_assert_uint_eq(ndenied, 0);
+	used_up = 1;
+	asked_tcp("deb.debian.org", ns_t_a, DNS_SERVFAIL, 0);
+	denied(1, DENIED_EXHAUSTED, "deb.debian.org", IPPROTO_TCP);
+	asked_udp("deb.debian.org", ns_t_a, DNS_SERVFAIL, 0);
+	denied(2, DENIED_EXHAUSTED, "deb.debian.org", IPPROTO_UDP);
 }
 END_TEST
 
@@ -507,12 +565,12 @@ END_TEST
 
 START_TEST(too_many)
 {
-	int	fd[CONNS], one, i;
+	int	fd[CLIENTS], one, i;
 
-	for (i = 0; i < CONNS; i++)
+	for (i = 0; i < CLIENTS; i++)
 		fd[i] = connect_tcp();
 	make(1, "deb.debian.org", ns_t_a);
-	for (i = 0; i < CONNS; i++) {
+	for (i = 0; i < CLIENTS; i++) {
 		say(fd[i]);
 		take_answer(fd[i]);
 	}
@@ -525,13 +583,39 @@ START_TEST(too_many)
 	say(one);
 	take_answer(one);
 	is_answer(1, DNS_NOERROR, 0x102);
-	for (i = 0; i < CONNS; i++)
+	for (i = 0; i < CLIENTS; i++)
 		if (i != 3) {
 			say(fd[i]);
 			take_answer(fd[i]);
 			(void)close(fd[i]);
 		}
 	(void)close(one);
+}
+END_TEST
+
+/* Told once, until one is taken. */
+START_TEST(no_descriptors)
+{
+	unsigned int	i, k;
+	int		fd;
+
+	nwarned = 0;
+	for (i = 1; i <= 2; i++) {
+		no_accept = 1;
+		naccepts = 0;
+		fd = connect_tcp();
+		for (k = 0; k < 100 && naccepts < 3; k++)
+			ck_assert_int_ne(event_base_loop(base, EVLOOP_ONCE),
+			    -1);
+		ck_assert_uint_eq(naccepts, 3);
+		ck_assert_uint_eq(nwarned, i);
+		no_accept = 0;
+		make(i, "deb.debian.org", ns_t_a);
+		say(fd);
+		take_answer(fd);
+		is_answer(i, DNS_NOERROR, 0x102);
+		(void)close(fd);
+	}
 }
 END_TEST
 
@@ -669,7 +753,7 @@ START_TEST(list_changes)
 	ck_assert(wait_for(client, WAIT_MS));
 	ngot = (size_t)recv(client, got, sizeof(got), 0);
 	is_answer(1, DNS_NXDOMAIN, 0);
-	denied(1, DENIED_NAME, "deb.debian.org");
+	denied(1, DENIED_NAME, "deb.debian.org", IPPROTO_UDP);
 }
 END_TEST
 
@@ -730,8 +814,8 @@ flood(unsigned int n)
 	for (i = 0; i < n; i++) {
 		ck_assert_int_gt(send(client, query, nquery, 0), 0);
 		turn();
-		while (recv(client, got, sizeof(got), 0) > 0)
-			answered++;
+		answered += (unsigned int)(recv(client, got, sizeof(got),
+		    0) > 0);
 	}
 	return answered;
 }
@@ -778,7 +862,7 @@ START_TEST(turns)
 		ck_assert_int_gt(send(client, query, nquery, 0), 0);
 	ck_assert_int_ne(event_base_loop(base, EVLOOP_ONCE |
 	    EVLOOP_NONBLOCK), -1);
-	while (recv(client, got, sizeof(got), 0) > 0)
+	while (answered < 100 && recv(client, got, sizeof(got), 0) > 0)
 		answered++;
 	ck_assert_uint_eq(answered, 32);
 }
@@ -840,16 +924,18 @@ START_TEST(c_library)
 	static const unsigned long	options[] = { 0, RES_USE_EDNS0,
 	    RES_USEVC, RES_USEVC | RES_STAYOPEN,
 	    RES_USE_EDNS0 | RES_USE_DNSSEC };
-	int				status;
-	pid_t				pid = fork();
+	int				status = 0, i;
+	pid_t				pid = fork(), over = 0;
 
 	ck_assert_int_ne(pid, -1);
 	if (pid == 0)
 		library(options[_i]);
-	while (waitpid(pid, &status, WNOHANG) == 0) {
+	for (i = 0; i < WAIT_MS * 5 && over == 0; i++) {
 		turn();
 		(void)poll(NULL, 0, 1);
+		over = waitpid(pid, &status, WNOHANG);
 	}
+	ck_assert_int_eq(over, pid);
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 	ck_assert_uint_eq(ndenied, 6);
@@ -874,6 +960,7 @@ main(void)
 	tcase_add_test(t, one_after_another);
 	tcase_add_loop_test(t, odd_lengths, 0, 5);
 	tcase_add_test(t, too_many);
+	tcase_add_test(t, no_descriptors);
 	tcase_add_test(t, idle);
 	tcase_add_test(t, reads_nothing);
 	tcase_add_test(t, later_on);

@@ -10,8 +10,7 @@
 #include "proxy_box_rig.h"
 #include "xmalloc.h"
 
-#define WAITS		64		/* box.c */
-#define AGAIN		5
+#define AGAIN		5		/* box.c */
 #define DENIALS		32
 
 /* ---- sockets ---------------------------------------------------------- */
@@ -320,8 +319,18 @@ END_TEST
 
 /* ---- addresses -------------------------------------------------------- */
 
-static unsigned int	told, nones;
+void		__wrap_log_warnx(const char *, ...)
+		    __attribute__((format(printf, 1, 2)));
+
+static unsigned int	told, nones, warned;
 static uint32_t		addrs[512];
+
+void
+__wrap_log_warnx(const char *fmt, ...)
+{
+	(void)fmt;
+	warned++;
+}
 
 static void
 on_name(void *arg, struct named *n)
@@ -387,32 +396,44 @@ START_TEST(same_name)
 }
 END_TEST
 
-START_TEST(waits_bounded)
-{
-	rig_serve(ID);
-	want(0, WAITS);
-	ck_assert_uint_eq(told, 0);
-	want(WAITS, WAITS + 3);
-	ck_assert_uint_eq(told, 3);
-	ck_assert_uint_eq(nones, 3);
-	ck_assert_uint_eq(rig.nasked - rig.answered, 1);
-	rig_taken(1, TAKE);
-	ck_assert_uint_eq(told, WAITS + 3);
-	ck_assert_uint_eq(nones, 3);
-}
-END_TEST
-
 /* None is left: nobody is asked any more. */
 START_TEST(used_up)
 {
 	rig_serve(ID);
 	want(0, 2);
+	ck_assert(!box_used_up(rig.last));
 	rig_taken(65535, 0);
 	ck_assert_uint_eq(told, 2);
 	ck_assert_uint_eq(nones, 2);
+	ck_assert(box_used_up(rig.last));
 	want(2, 5);
 	ck_assert_uint_eq(nones, 5);
 	ck_assert_uint_eq(rig.nasked, rig.answered);
+}
+END_TEST
+
+/* There are numbers, but all names that live have connections. */
+START_TEST(all_busy)
+{
+	struct named	*n = NULL;
+	char		 name[32];
+	unsigned int	 i;
+
+	rig_serve(ID);
+	for (i = 0; i <= NAMES_LIVE; i++) {
+		(void)snprintf(name, sizeof(name), "h%u.example", i);
+		box_name(rig.last, name, on_name, NULL);
+		if (rig.nasked > rig.answered)
+			rig_taken(i + 1, TAKE);
+		if ((n = names_find(rig.last->names, name)) != NULL)
+			n->open = 1;
+	}
+	ck_assert_ptr_eq(n, NULL);
+	ck_assert_uint_eq(nones, 1);
+	ck_assert(box_used_up(rig.last));
+	for (n = names_next(rig.last->names, ""); n != NULL;
+	    n = names_next(rig.last->names, n->name))
+		n->open = 0;
 }
 END_TEST
 
@@ -424,9 +445,13 @@ START_TEST(too_few)
 	rig_taken(10, 3);
 	ck_assert_uint_eq(told, 4);
 	ck_assert_uint_eq(nones, 1);
+	ck_assert(!box_used_up(rig.last));
+	ck_assert_uint_eq(warned, 0);
 	want(3, 4);
 	rig_taken(65535, 2);
 	ck_assert_uint_eq(nones, 2);
+	ck_assert_uint_eq(warned, 1);
+	ck_assert(!box_used_up(rig.last));
 	want(3, 4);
 	rig_taken(11, 2);
 	ck_assert_uint_eq(nones, 3);
@@ -448,6 +473,8 @@ START_TEST(not_given)
 		rig_fails(MSG_NAMES_TAKE, CODE_DISK_FULL);
 	ck_assert_uint_eq(told, 2);
 	ck_assert_uint_eq(nones, 2);
+	ck_assert(!box_used_up(rig.last));
+	ck_assert_uint_eq(warned, 1);
 	want(0, 2);
 	rig_taken(5, TAKE);
 	ck_assert_uint_eq(told, 4);
@@ -658,7 +685,7 @@ START_TEST(name_pages_long)
 		box_name(rig.last, name, on_name, NULL);
 	}
 	ck_assert_uint_eq(nones, 0);
-	while ((n = names(ID)) != 0) {
+	while (sum <= TAKE && (n = names(ID)) != 0) {
 		ck_assert_uint_lt(n, 256);
 		sum += n;
 	}
@@ -689,8 +716,8 @@ main(void)
 	tcase_add_test(t, anew);
 	tcase_add_test(t, blocks);
 	tcase_add_test(t, same_name);
-	tcase_add_test(t, waits_bounded);
 	tcase_add_test(t, used_up);
+	tcase_add_test(t, all_busy);
 	tcase_add_test(t, too_few);
 	tcase_add_loop_test(t, not_given, 0, 2);
 	tcase_add_test(t, given_late);
