@@ -185,8 +185,6 @@ struct lookup	*resolve(const char *name,
 struct lookup	*resolve_any(const char *name,
 		    void (*cb)(void *, const struct resolved *), void *arg);
 void		 resolve_cancel(struct lookup *);
-/* 1: nothing of ours may be connected to it; 0: it may. */
-int		 resolve_sealed(const uint8_t *addr, int v6);
 
 /* ---- looks.c: lookups of one box ----------------------------------- */
 

@@ -78,15 +78,6 @@ prefix_of(const uint8_t *addr, int v6, struct prefix *ret)
 	memcpy(ret->addr, addr, ret->len);
 }
 
-int
-resolve_sealed(const uint8_t *addr, int v6)
-{
-	struct prefix	p;
-
-	prefix_of(addr, v6, &p);
-	return sealed_holds(&p) || is_host(&p);
-}
-
 /* ---- the host's addresses ------------------------------------------ */
 
 static void
