@@ -593,7 +593,7 @@ names_told(void *arg, const struct msg *m)
 void
 api_sandbox_get(struct http_req *r)
 {
-	struct msg_net_names	 m = { .after = "" };
+	struct msg_net_names	 m = { .wire_end = 0 };
 	struct ask_names	*a;
 	struct box		*b;
 

@@ -449,7 +449,6 @@ proxy_names(struct chan *c, uint32_t rid, const struct msg_net_names *q)
 	a->chan = c;
 	a->to = rid;
 	(void)str_copy(m.id, q->id, sizeof(m.id));	/* the same bounds */
-	(void)str_copy(m.after, q->after, sizeof(m.after));
 	netd_sent(proxyd, chan_ask(proxyd, MSG_PROXY_NAMES, &m, -1,
 	    &a->rid));
 }

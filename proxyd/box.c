@@ -569,6 +569,7 @@ row_put(uint8_t *buf, size_t room, const struct named *n)
 	return wire_encode(&wire_row_named, &r, buf, room);
 }
 
+/* As many as one answer has room for, from the first in order on. */
 static void
 on_names(struct chan *c, const struct msg *m)
 {
@@ -581,7 +582,7 @@ on_names(struct chan *c, const struct msg *m)
 	ssize_t				 r;
 
 	if (s != NULL)
-		n = names_next(s->box.names, m->body.proxy_names.after);
+		n = names_next(s->box.names, "");
 	while (n != NULL && a.rows.n < ROWS && (r = row_put(buf + used,
 	    sizeof(buf) - used, n)) != -1) {
 		rows[a.rows.n++] = (struct wire_bin){ buf + used, (size_t)r };
