@@ -17,6 +17,7 @@
 #include "allow.h"
 #include "apid.h"
 #include "log.h"
+#include "sort.h"
 #include "xmalloc.h"
 
 #define PAGE_ENTRIES	1000
@@ -55,38 +56,11 @@ compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* v[i] goes down in the heap of n, of which it alone is out of place. */
-static void
-sift(char **v, size_t i, size_t n)
+static int
+order(const void *a, const void *b, const void *arg)
 {
-	char	*x = v[i];
-	size_t	 c;
-
-	for (; (c = 2 * i + 1) < n; i = c) {
-		if (c + 1 < n && strcmp(v[c], v[c + 1]) < 0)
-			c++;
-		if (strcmp(x, v[c]) >= 0)
-			break;
-		v[i] = v[c];
-	}
-	v[i] = x;
-}
-
-/* By heap: qsort(3) asks the kernel for the size of memory. */
-static void
-sort(char **v, size_t n)
-{
-	char	*x;
-	size_t	 i;
-
-	for (i = n / 2; i-- > 0;)
-		sift(v, i, n);
-	for (i = n; i-- > 1;) {
-		x = v[i];
-		v[i] = v[0];
-		v[0] = x;
-		sift(v, 0, i);
-	}
+	(void)arg;
+	return compare(a, b);
 }
 
 /* In order, each once. */
@@ -97,7 +71,7 @@ settle(struct allowlist *l)
 
 	if (l->n == 0)
 		return;
-	sort(l->v, l->n);
+	sort(l->v, l->n, sizeof(*l->v), order, NULL);
 	for (i = 1; i < l->n; i++)
 		if (strcmp(l->v[n], l->v[i]) == 0)
 			free(l->v[i]);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "allow.h"
+#include "sort.h"
 #include "xmalloc.h"
 
 /*
@@ -225,44 +226,14 @@ allow_add(struct allow *a, const char *canonical)
 
 /* ---- in order ------------------------------------------------------------ */
 
+/* Two of allow.at, of which arg is the list. */
 static int
-order(const struct allow *a, uint32_t x, uint32_t y)
+order(const void *x, const void *y, const void *arg)
 {
-	return strcmp(a->text + x, a->text + y);
-}
+	const struct allow	*a = arg;
 
-/* Moves v[i] down, in a heap of n with the greatest on top. */
-static void
-sift(const struct allow *a, uint32_t *v, size_t i, size_t n)
-{
-	uint32_t	one = v[i];
-	size_t		kid;
-
-	for (; (kid = 2 * i + 1) < n; i = kid) {
-		if (kid + 1 < n && order(a, v[kid], v[kid + 1]) < 0)
-			kid++;
-		if (order(a, one, v[kid]) >= 0)
-			break;
-		v[i] = v[kid];
-	}
-	v[i] = one;
-}
-
-/* A heap: qsort(3) asks for the size of memory and takes some, or n * n. */
-static void
-sort(const struct allow *a, uint32_t *v, size_t n)
-{
-	uint32_t	last;
-	size_t		i;
-
-	for (i = n / 2; i-- > 0;)
-		sift(a, v, i, n);
-	for (i = n; i-- > 1;) {
-		last = v[i];
-		v[i] = v[0];
-		v[0] = last;
-		sift(a, v, 0, i);
-	}
+	return strcmp(a->text + *(const uint32_t *)x,
+	    a->text + *(const uint32_t *)y);
 }
 
 /* The ports of the entry at p, and how many, copied: they are not aligned. */
@@ -339,10 +310,10 @@ allow_done(struct allow *a)
 		return;
 	set = xcalloc(1, sizeof(*set));
 	port = xcalloc(UINT16_MAX, sizeof(*port));
-	sort(a, a->at, a->n);
+	sort(a->at, a->n, sizeof(*a->at), order, a);
 	for (i = 0; i < a->n; i++) {
 		ports_set(set, a->text + a->at[i]);
-		if (i + 1 < a->n && order(a, a->at[i], a->at[i + 1]) == 0)
+		if (i + 1 < a->n && order(a->at + i, a->at + i + 1, a) == 0)
 			continue;	/* one more of the same name */
 		n = ports_take(set, port);
 		append(&to, a->text + a->at[i], port,

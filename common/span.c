@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sort.h"
 #include "span.h"
 #include "xmalloc.h"
 
@@ -77,19 +78,19 @@ spans_add(struct spans *s, const struct prefix *p)
 
 /* By first; of the same first, the longer one before. */
 static int
-span_cmp(const void *a, const void *b)
+span_cmp(const void *a, const void *b, const void *arg)
 {
 	const struct span	*x = a, *y = b;
 	int			 r = memcmp(x->first, y->first, sizeof(x->first));
 
+	(void)arg;
 	return r != 0 ? r : memcmp(y->last, x->last, sizeof(x->last));
 }
 
 static void
 spans_sort(struct spans *s)
 {
-	if (s->n > 1)
-		qsort(s->v, s->n, sizeof(*s->v), span_cmp);
+	sort(s->v, s->n, sizeof(*s->v), span_cmp, NULL);
 }
 
 int
@@ -214,9 +215,9 @@ spans_less(const struct spans *a, const struct spans *b, struct spans *ret)
 	ret->n = 0;
 	ret->len = a->len;
 	for (i = 0; i < a->n; i++) {
-		while (j < b->n && span_cmp(&b->v[j], &a->v[i]) < 0)
+		while (j < b->n && span_cmp(&b->v[j], &a->v[i], NULL) < 0)
 			j++;
-		if (j == b->n || span_cmp(&b->v[j], &a->v[i]) != 0)
+		if (j == b->n || span_cmp(&b->v[j], &a->v[i], NULL) != 0)
 			spans_put(ret, &a->v[i]);
 	}
 }

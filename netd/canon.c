@@ -33,6 +33,7 @@
 #include <string.h>
 
 #include "netd.h"
+#include "sort.h"
 #include "xmalloc.h"
 
 #define CANON_MAX	65536		/* more is nothing that netd made */
@@ -328,11 +329,12 @@ struct elems {
 };
 
 static int
-elem_cmp(const void *a, const void *b)
+elem_cmp(const void *a, const void *b, const void *arg)
 {
 	const struct elem	*x = a, *y = b;
 	int			 r = memcmp(x->key, y->key, sizeof(x->key));
 
+	(void)arg;
 	return r != 0 ? r : y->end - x->end;
 }
 
@@ -384,8 +386,7 @@ canon_elements(struct canon *c, const struct nftnl_set *s)
 	/* not const either */
 	(void)nftnl_set_elem_foreach((struct nftnl_set *)(uintptr_t)s,
 	    elem_take, &l);
-	if (l.n > 1)
-		qsort(l.v, l.n, sizeof(*l.v), elem_cmp);
+	sort(l.v, l.n, sizeof(*l.v), elem_cmp, NULL);
 	SHA256Init(&ctx);
 	SHA256Update(&ctx, (const uint8_t *)l.v, l.n * sizeof(*l.v));
 	(void)SHA256End(&ctx, hash);	/* fills hash, whose size is right */

@@ -1,18 +1,20 @@
 /*
- * common_test.c: ids, times, which session is meant, the sealed configuration,
- * ownership helpers.
+ * common_test.c: ids, times, order, which session is meant, the sealed
+ * configuration, ownership helpers.
  */
 #include <sys/mman.h>
 
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "conf.h"
 #include "log.h"
+#include "sort.h"
 #include "sref.h"
 #include "ulid.h"
 #include "xmalloc.h"
@@ -46,6 +48,59 @@ START_TEST(times)
 	ck_assert_str_eq(s, "2025-12-31T23:59:59.999Z");
 	ck_assert_uint_eq(ulid_ms("01ARZ3NDEKTSV4RRFFQ69G5FAV"),
 	    1469922850259ULL);
+}
+END_TEST
+
+#define SORTED	2000
+
+struct element { uint32_t key, was; char rest[SORT_SIZE - 8]; };
+
+static unsigned int	ncompared;
+
+static int
+element_cmp(const void *a, const void *b, const void *arg)
+{
+	const struct element	*x = a, *y = b;
+
+	ck_assert_ptr_eq(arg, &ncompared);
+	ncompared++;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* Keys in any order, in order, the other way round, all the same, two. */
+static uint32_t
+key(int how, unsigned int i)
+{
+	return how == 0 ? (i * 2654435761U) >> 7 : how == 1 ? i : how == 2 ?
+	    SORTED - i : how == 3 ? 7 : i % 2;
+}
+
+START_TEST(in_order)
+{
+	static struct element	v[SORTED + 1];
+	static char		seen[SORTED];
+	unsigned int		n, i;
+
+	for (n = 0; n <= SORTED; n = n < 20 ? n + 1 : n * 10) {
+		memset(seen, 0, sizeof(seen));
+		for (i = 0; i <= n; i++) {
+			v[i] = (struct element){ key(_i, i), i, "" };
+			memset(v[i].rest, (int)i, sizeof(v[i].rest));
+		}
+		v[n].key = 0;			/* is not among them */
+		ncompared = 0;
+		sort(v, n, sizeof(*v), element_cmp, &ncompared);
+		ck_assert_uint_eq(v[n].was, n);
+		ck_assert_uint_le(ncompared, 2 * n * 11 + 2 * n);
+		for (i = 0; i < n; i++) {
+			ck_assert(i == 0 || v[i - 1].key <= v[i].key);
+			ck_assert_uint_eq(v[i].key, key(_i, v[i].was));
+			ck_assert_int_eq(v[i].rest[SORT_SIZE - 9],
+			    (char)v[i].was);
+			ck_assert(!seen[v[i].was]);
+			seen[v[i].was] = 1;
+		}
+	}
 }
 END_TEST
 
@@ -208,6 +263,7 @@ main(void)
 
 	tcase_add_test(t, ids_ascend);
 	tcase_add_test(t, times);
+	tcase_add_loop_test(t, in_order, 0, 5);
 	tcase_add_test(t, sealed_conf);
 	tcase_add_test(t, copies);
 	tcase_add_test(t, log_lines);
