@@ -7,6 +7,12 @@
  * read in more than one way is refused, as are forms that no client needs
  * here.
  *
+ * It stands beside common/http_parse because that takes what a server of ours
+ * serves, few methods, targets and fields, and hands on what it means.  Here
+ * passes, byte by byte as it came, whatever some server may be asked that can
+ * be read in one way alone: one parser for both would be too lax for the one,
+ * or refuse what the other's clients need.
+ *
  *	request line	METHOD SP target SP HTTP/1.1 (or 1.0) CRLF; target:
  *			origin-form, or of OPTIONS `*'; no CONNECT
  *	fields		token ":" OWS value OWS CRLF; no obs-fold, no bare CR
