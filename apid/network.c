@@ -394,10 +394,10 @@ struct ask_list {
 };
 
 static void
-list_reply(struct http_req *r, const struct box *b, json_t *list)
+list_reply(struct http_req *r, unsigned int network, json_t *list)
 {
 	http_reply_json(r, 200, json_pack("{ss so}", "network",
-	    network_name(b->network), "allow", list));
+	    network_name(network), "allow", list));
 }
 
 static void
@@ -407,13 +407,11 @@ list_told(void *arg, struct allowlist *l, enum wb_code code,
 	struct ask_list	*a = arg;
 
 	if (l != NULL)
-		http_reply_json(a->req, 200, json_pack("{ss so}", "network",
-		    network_name(NETWORK_ALLOWLIST), "allow",
-		    allowlist_json(l)));
+		list_reply(a->req, NETWORK_ALLOWLIST, allowlist_json(l));
 	else if (!a->box->listed)
 		api_no_box(a->req);
 	else if (a->box->network != NETWORK_ALLOWLIST)	/* meanwhile */
-		list_reply(a->req, a->box, json_null());
+		list_reply(a->req, a->box->network, json_null());
 	else
 		api_fail(a->req, code == CODE_NOT_FOUND ? CODE_INTERNAL :
 		    code, detail);
@@ -431,7 +429,7 @@ api_sandbox_network_get(struct http_req *r)
 	if (b == NULL)
 		return;
 	if (b->network != NETWORK_ALLOWLIST) {
-		list_reply(r, b, json_null());
+		list_reply(r, b->network, json_null());
 		return;
 	}
 	a = xcalloc(1, sizeof(*a));
