@@ -27,7 +27,7 @@
 #define TO_QUESTION	0xc000		/* a name: the one at ... */
 
 /* What is read of a message; p never leaves it. */
-struct part {
+struct rest {
 	const uint8_t	*p;
 	size_t		 n;
 };
@@ -48,7 +48,7 @@ put16(uint8_t *p, unsigned int v)
 
 /* n bytes of it, or NULL. */
 static const uint8_t *
-take(struct part *m, size_t n)
+take(struct rest *m, size_t n)
 {
 	const uint8_t	*p = m->p;
 
@@ -85,7 +85,7 @@ label_text(const uint8_t *p, size_t n, char *text, size_t *len)
 
 /* 0, or -1: it is broken. */
 static int
-take_name(struct part *m, struct dns_query *q)
+take_name(struct rest *m, struct dns_query *q)
 {
 	char		 text[NAME_MAX_WIRE + 1];
 	const uint8_t	*p;
@@ -114,7 +114,7 @@ take_name(struct part *m, struct dns_query *q)
 }
 
 static enum dns_rcode
-take_question(struct part *m, struct dns_query *q)
+take_question(struct rest *m, struct dns_query *q)
 {
 	const uint8_t	*begin = m->p, *p;
 
@@ -132,7 +132,7 @@ take_question(struct part *m, struct dns_query *q)
  * come): none of them is looked at.
  */
 static enum dns_rcode
-take_opt(struct part *m, struct dns_query *q)
+take_opt(struct rest *m, struct dns_query *q)
 {
 	const uint8_t	*p = take(m, 11);
 
@@ -144,7 +144,7 @@ take_opt(struct part *m, struct dns_query *q)
 }
 
 static enum dns_rcode
-take_all(const uint8_t *head, struct part *m, struct dns_query *q)
+take_all(const uint8_t *head, struct rest *m, struct dns_query *q)
 {
 	unsigned int	nadditional = get16(head + 10);
 	enum dns_rcode	rcode;
@@ -164,7 +164,7 @@ dns_parse(const uint8_t *p, size_t n, struct dns_query *ret,
     enum dns_rcode *ret_rcode)
 {
 	struct dns_query	 q = { 0 }, none = { 0 };
-	struct part		 m = { p, n };
+	struct rest		 m = { p, n };
 	const uint8_t		*head = take(&m, HEAD);
 	enum dns_rcode		 rcode;
 	unsigned int		 flags;
