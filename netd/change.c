@@ -292,13 +292,12 @@ list_anew(struct net *n)
 }
 
 void
-change_proxied(struct net *n, const char *why)
+change_proxied(struct net *n, enum wb_code code, const char *why)
 {
 	struct change	*c = n->change;
 
 	if (why != NULL) {
-		answer(steal_ptr(&n->change), CODE_INTERNAL, "its way out: ",
-		    why);
+		answer(steal_ptr(&n->change), code, "its way out: ", why);
 	} else if (c->at == CHANGE_LISTS) {
 		list_anew(n);
 	} else {
@@ -339,7 +338,7 @@ change_start(struct net *n, enum ruleset to, struct chan *chan, uint32_t rid)
 	}
 	c->at = n->kind == to ? CHANGE_LISTS : CHANGE_PROXIED;
 	if (proxy_up(n))
-		change_proxied(n, NULL);
+		change_proxied(n, CODE_NONE, NULL);
 	else
 		proxy_start(n);
 }

@@ -461,9 +461,12 @@ void		 change_made(struct change *, struct netns_made *);
 int		 change_starts(const struct net *);
 /* It is up (why NULL), or is not: why is what who asked is told. */
 void		 change_uplinked(struct net *, const char *why);
-/* Whether it waits until proxyd serves it; that it does (why NULL), or not. */
+/*
+ * Whether it waits until proxyd serves it; that it does (why NULL), or not,
+ * and by which code who asked is told so.
+ */
 int		 change_proxies(const struct net *);
-void		 change_proxied(struct net *, const char *why);
+void		 change_proxied(struct net *, enum wb_code, const char *why);
 /* Whether it waits for this answer of proxyd's; that it has come. */
 int		 change_lists(const struct net *, uint32_t rid);
 void		 change_listed(struct net *, const char *why);
@@ -560,8 +563,8 @@ void		 pool_note(int netns);
 void		 pool_change(struct change *);
 /* proxy_made() follows; takes it until then. */
 void		 pool_proxy(struct proxied *);
-/* proxyd serves it (why NULL), or not, or not yet; may drop it. */
-void		 pool_proxied(struct net *, const char *why);
+/* proxyd serves it (why NULL), or (code) not, or not yet; may drop it. */
+void		 pool_proxied(struct net *, enum wb_code, const char *why);
 /* Its uplink is up (why NULL), or is not, or not yet; may drop it. */
 void		 pool_uplinked(struct net *, const char *why);
 /* What who asked for it is told, until the next call. */
@@ -620,7 +623,7 @@ struct proxied {
 	uint64_t		 from_ms; /* WAITS: at least until then */
 	uint32_t		 rid[PROXY_SOCKS]; /* ASKED; 0: answered */
 	unsigned int		 left;	/* ASKED: OKs to come */
-	char			 taken[32]; /* whose port was, or "" */
+	char			 taken[80]; /* by whom its port is, or "" */
 };
 
 /* c NULL: there is no proxyd, and no `allowlist'. */

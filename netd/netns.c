@@ -102,10 +102,10 @@ static const struct {
 	[NS_LOG] = { "open netlink", NULL, NETLINK_NETFILTER, SOCK_RAW, 0 },
 	[NS_ROUTE] = { "open netlink", NULL, NETLINK_ROUTE, SOCK_RAW, 0 },
 	[NS_DIAG] = { "open netlink", NULL, NETLINK_SOCK_DIAG, SOCK_RAW, 0 },
-	[NS_RELAY] = { "relay", RELAY_ADDR4, 0, SOCK_STREAM, RELAY_PORT },
-	[NS_NAMES_UDP] = { "names over UDP", EGRESS_DNS4, 0, SOCK_DGRAM, 53 },
-	[NS_NAMES_TCP] = { "names over TCP", EGRESS_DNS4, 0, SOCK_STREAM,
-	    53 },
+	[NS_RELAY] = { "the relay's port", RELAY_ADDR4, 0, SOCK_STREAM,
+	    RELAY_PORT },
+	[NS_NAMES_UDP] = { "port 53 (UDP)", EGRESS_DNS4, 0, SOCK_DGRAM, 53 },
+	[NS_NAMES_TCP] = { "port 53 (TCP)", EGRESS_DNS4, 0, SOCK_STREAM, 53 },
 };
 
 /* TCP ports of these. */

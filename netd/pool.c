@@ -524,12 +524,12 @@ pool_uplinked(struct net *n, const char *why)
 }
 
 void
-pool_proxied(struct net *n, const char *why)
+pool_proxied(struct net *n, enum wb_code code, const char *why)
 {
 	if (adopter_told(n))
 		;
 	else if (change_proxies(n))
-		change_proxied(n, why);
+		change_proxied(n, code, why);
 	else if (n->opener != NULL)
 		netd_opens(n, why);
 	else if (why == NULL && n->state == OPEN)

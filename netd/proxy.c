@@ -15,10 +15,12 @@
  *			is to become an `allowlist'; for one that is open and
  *			not served each second
  *	WAITS -> HELD	when few others are under way
- *	HELD -> ASKED	by the maker's answer; -> WAITS when a port is taken:
- *			proxyd closes sockets of the same net when it has read
- *			of their end, and a box can hold port 53 (then it has
- *			no names, which is its own doing)
+ *	HELD -> ASKED	by the maker's answer; -> WAITS when a port is taken
+ *			and a request waits that would fail by it: proxyd
+ *			closes sockets of the same net when it has read of
+ *			their end.  A box can hold port 53; then it has no
+ *			names, which is its own doing, and no other's adoption
+ *			waits for it
  *	ASKED -> UP	by proxyd's third OK
  *	any -> (none)	by an error, by the end of the net or of its being of
  *			that kind, by a cut, after LATE_MS but for UP
@@ -199,7 +201,7 @@ is_lacking(const struct net *n)
 
 /* One that is open is tried each second: told once. */
 static void
-fail(struct net *n, const char *why)
+fail(struct net *n, enum wb_code code, const char *why)
 {
 	if (n->kind != RULESET_ALLOW || !n->uplink_told)
 		log_warnx("network %u: its way out: %s", n->k, why);
@@ -207,10 +209,26 @@ fail(struct net *n, const char *why)
 		n->uplink_told = 1;
 	proxy_end(n);
 	look_soon();
-	pool_proxied(n, why);
+	pool_proxied(n, code, why);
 }
 
 /* ---- the maker's answer --------------------------------------------------- */
+
+/* The relay's is below what a box may bind. */
+static void
+taken(struct proxied *p, const char *step)
+{
+	struct net	*n = p->net;
+	char		 why[sizeof(p->taken)];
+
+	(void)snprintf(why, sizeof(why), strncmp(step, "port ", 5) == 0 ?
+	    "%s is held by a program in the sandbox" :
+	    "%s is held by proxyd", step);
+	(void)str_copy(p->taken, why, sizeof(p->taken));
+	wait_for_turn(p, AGAIN_MS);
+	if (n->opener == NULL && !change_proxies(n))
+		fail(n, CODE_BAD_TRANSITION, why);
+}
 
 static void
 ask_box(struct net *n, struct netns_made *m)
@@ -223,6 +241,7 @@ ask_box(struct net *n, struct netns_made *m)
 
 	(void)str_copy(b.id, n->id, sizeof(b.id));
 	p->at = PROXIED_ASKED;
+	p->taken[0] = '\0';
 	TAILQ_INSERT_TAIL(&asked, p, link);
 	under++;
 	for (i = 0; i < PROXY_SOCKS; i++) {
@@ -242,17 +261,17 @@ proxy_made(struct proxied *p, struct netns_made *m)
 	under--;
 	if (n == NULL)
 		free(p);		/* let go of meanwhile; m may be NULL */
-	else if (m->error == EADDRINUSE) {
-		(void)str_copy(p->taken, m->step, sizeof(p->taken));
-		wait_for_turn(p, AGAIN_MS);
-	} else if (m->error != 0 || !proxy_there()) {
+	else if (m->error == EADDRINUSE)
+		taken(p, m->step);
+	else if (m->error != 0 || !proxy_there()) {
 		wait_for_turn(p, 0);
-		fail(n, m->error != 0 ? m->step : "proxyd is gone");
+		fail(n, CODE_INTERNAL, m->error != 0 ? m->step :
+		    "proxyd is gone");
 	} else if (m->k != n->k)
 		fatalx("the maker answers for another network");
 	else if ((step = net_furnish(n, m)) != NULL) {
 		wait_for_turn(p, 0);
-		fail(n, step);
+		fail(n, CODE_INTERNAL, step);
 	} else
 		ask_box(n, m);
 	start_some();
@@ -299,7 +318,7 @@ up(struct proxied *p)
 	p->at = PROXIED_UP;
 	n->uplink_told = 0;
 	log_debug("network %u: is served", n->k);
-	pool_proxied(n, NULL);
+	pool_proxied(n, CODE_NONE, NULL);
 }
 
 /* Of PROXY_LIST; its net may have gone, or be another's by now. */
@@ -334,7 +353,7 @@ on_answer(uint32_t rid, const char *why)
 		if (why == NULL)
 			up(p);
 		else
-			fail(p->net, why);
+			fail(p->net, CODE_INTERNAL, why);
 	} else if ((a = asked_of(lists, LISTS_MOST, rid)) != NULL)
 		listed(a, why);
 	else if ((a = asked_of(names, NAMES_MOST, rid)) != NULL)
@@ -479,15 +498,16 @@ static void
 end_late(const struct proxieds *q, uint64_t now)
 {
 	struct proxied	*p;
-	char		 why[128];
+	char		 why[sizeof(p->taken)];
 
 	while ((p = late_of(q, now)) != NULL) {
 		if (q == &asked)
 			tell_mute();
-		(void)snprintf(why, sizeof(why), p->taken[0] == '\0' ?
-		    "proxyd does not answer" : "%s: its port is taken, by "
-		    "proxyd or by the box", p->taken);
-		fail(p->net, why);
+		(void)str_copy(why, p->taken, sizeof(why));
+		if (why[0] != '\0')
+			fail(p->net, CODE_BAD_TRANSITION, why);
+		else
+			fail(p->net, CODE_INTERNAL, "proxyd does not answer");
 	}
 }
 
@@ -538,7 +558,7 @@ on_look(evutil_socket_t fd, short what, void *arg)
 		    n->proxied != NULL)
 			continue;
 		if (n->adopter != NULL)
-			pool_proxied(n, "it was cut");
+			pool_proxied(n, CODE_INTERNAL, "it was cut");
 		else if (is_lacking(n))
 			proxy_start(n);
 	}
@@ -556,7 +576,7 @@ proxy_gone(void)
 	for (k = 1; k <= NET_KMAX; k++)
 		if ((n = net_by_k(k)) != NULL && n->proxied != NULL &&
 		    n->proxied->at != PROXIED_HELD)
-			fail(n, "proxyd is gone");
+			fail(n, CODE_INTERNAL, "proxyd is gone");
 }
 
 void

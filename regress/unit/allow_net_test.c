@@ -745,6 +745,18 @@ adopted(uint32_t rid)
 	ck_assert_uint_eq(m.body.net_opened.network, NETWORK_ALLOWLIST);
 }
 
+/* That its list is another: it has to be served for that. */
+static uint32_t
+ask_list(void)
+{
+	struct msg_net_change	q = { .id = ID1,
+				    .network = NETWORK_ALLOWLIST };
+	uint32_t		rid;
+
+	ck_assert_int_eq(chan_ask(&w.apid, MSG_NET_CHANGE, &q, -1, &rid), 0);
+	return rid;
+}
+
 /* Connections linger, and the ports are ours again all the same. */
 START_TEST(again_after_restart)
 {
@@ -773,9 +785,11 @@ END_TEST
 /* Who holds the port gets nothing, and has no names until it lets go. */
 START_TEST(squatted_in_the_gap)
 {
-	uint32_t	adopt, rid[NAMES_SOCKS];
-	int		sv[2];
+	uint32_t	adopt, change, rid[NAMES_SOCKS];
+	struct msg	m;
+	int		i, sv[2];
 	pid_t		pid;
+	long		t0;
 	char		b;
 
 	world_kill(&w);
@@ -784,19 +798,32 @@ START_TEST(squatted_in_the_gap)
 	pid = world_box(box.netns, squats, &sv[1]);
 	ck_assert_int_eq(read(sv[0], &b, 1), 1);
 	world_start(&w);
+	t0 = ms();
 	adopt = adopts();
-	ck_assert(!waits(w.privd.fd, POLLIN, 8000));
 	adopted(adopt);
+	/* its set waits for no box that wants to be without */
+	ck_assert_int_lt(ms() - t0, 2000);
 	ck_assert_uint_eq(status().uplink, 0);
 	ck_assert_uint_eq(status().state, 1);
-	ck_assert(daemon_logged(w.log, "names over UDP: its port is taken"));
+	ck_assert(daemon_logged(w.log, "port 53 (UDP) is held by a program in "
+	    "the sandbox"));
+	/* who asks for it is told why it cannot be */
+	change = ask_list();
+	ck_assert(waits(w.apid.fd, POLLIN, 15000));
+	ck_assert_uint_eq(daemon_next(&w.apid, &m), MSG_ERROR);
+	ck_assert_uint_eq(m.rid, change);
+	ck_assert_uint_eq(m.body.error.code, CODE_BAD_TRANSITION);
+	ck_assert_str_eq(m.body.error.detail, "its way out: port 53 (UDP) is "
+	    "held by a program in the sandbox");
 	ck_assert_int_eq(in_box(nobody, NULL), 0);
 	ck_assert_int_eq(write(sv[0], "g", 1), 1);
 	ck_assert_int_eq(world_box_result(pid), 0);
 	names_come(&w, &box, rid);
 	names_say_ok(&w, rid);
-	while (status().uplink == 0)
+	for (i = 0; status().uplink == 0; i++) {
+		ck_assert_int_lt(i, 1000);
 		(void)poll(NULL, 0, 10);
+	}
 	talk(SYNTH, 443, NAMES_RELAY);
 	ck_assert(daemon_logged(w.log, "has a way out again"));
 	close(sv[0]);

@@ -580,7 +580,7 @@ become_allow(void)
 	ck_assert_ptr_eq(held, NULL);
 	ck_assert_int_eq(has(was), 1);
 	box->proxied = &proxied;
-	change_proxied(box, NULL);
+	change_proxied(box, CODE_NONE, NULL);
 	ck_assert_int_eq(has(was), 1);
 	maker_does();
 	ck_assert_uint_eq(told(), MSG_NET_CHANGED);
@@ -724,13 +724,13 @@ START_TEST(names_fail)
 	change_live();
 	/* proxyd can not */
 	ask_change(RULESET_ALLOW);
-	change_proxied(box, "no");
+	change_proxied(box, CODE_INTERNAL, "no");
 	ck_assert_uint_eq(told(), CODE_INTERNAL);
 	is_egress();
 	/* nor the maker: then proxyd need not */
 	ask_change(RULESET_ALLOW);
 	box->proxied = &proxied;
-	change_proxied(box, NULL);
+	change_proxied(box, CODE_NONE, NULL);
 	maker_says(0, EMFILE);
 	ck_assert_uint_eq(told(), CODE_INTERNAL);
 	ck_assert_uint_eq(unserves, 1);
@@ -777,7 +777,7 @@ START_TEST(list_is_read)
 	ck_assert_uint_eq(serves, 1);
 	ck_assert_int_eq(change_proxies(box), 1);
 	box->proxied = &proxied;
-	change_proxied(box, NULL);
+	change_proxied(box, CODE_NONE, NULL);
 	ck_assert_int_eq(change_lists(box, 9), 1);
 	cut();
 	ck_assert_uint_eq(told(), CODE_BAD_TRANSITION);

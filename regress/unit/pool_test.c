@@ -217,8 +217,9 @@ change_proxies(const struct net *n)
 }
 
 void
-change_proxied(struct net *n, const char *why)
+change_proxied(struct net *n, enum wb_code code, const char *why)
 {
+	(void)code;
 	(void)n;
 	(void)why;
 	ck_abort();
