@@ -139,10 +139,11 @@ become(struct net *n, enum ruleset to)
 	return step;
 }
 
+/* Where it has one, or needs none, the maker was not asked for it. */
 static const char *
-take_log(struct net *n, struct netns_made *m)
+take_log(struct net *n, struct netns_made *m, enum ruleset to)
 {
-	if (m->sock[NS_LOG] == -1)
+	if (n->denials != NULL || to == RULESET_NONE)
 		return NULL;
 	n->denials = denials_new(n, steal_fd(&m->sock[NS_LOG]));
 	return n->denials == NULL ? fail(n, "bind the log") : NULL;
@@ -152,7 +153,7 @@ static void
 to_less(struct net *n, struct netns_made *m)
 {
 	struct change	*c = steal_ptr(&n->change);
-	const char	*step = take_log(n, m);
+	const char	*step = take_log(n, m, c->to);
 
 	if (m->sock[NS_ROUTE] != -1)
 		n->route = steal_fd(&m->sock[NS_ROUTE]);
@@ -207,7 +208,7 @@ leave(struct net *n, struct netns_made *m)
 	n->change->diag = steal_fd(&m->sock[NS_DIAG]);
 	if (link_unroute(n->route) == -1)
 		return fail(n, "take routes away");
-	return take_log(n, m);
+	return take_log(n, m, RULESET_EGRESS);
 }
 
 /*
@@ -319,6 +320,17 @@ change_listed(struct net *n, const char *why)
 	answer(steal_ptr(&n->change), CODE_INTERNAL, "its list: ", why);
 }
 
+/* Of one that pool.c has held meanwhile: it is what it was. */
+static void
+unserved(struct net *n, const char *what, const char *why)
+{
+	struct change	*c = steal_ptr(&n->change);
+
+	if (n->kind != RULESET_ALLOW)
+		proxy_end(n);
+	answer(c, CODE_INTERNAL, what, why);
+}
+
 /* ---- all ---------------------------------------------------------------- */
 
 void
@@ -356,12 +368,11 @@ change_made(struct change *c, struct netns_made *m)
 	if (m->error != 0) {
 		log_warnx("change network %u: %s: %s", n->k, m->step,
 		    strerror(m->error));
-		n->change = NULL;
-		if (n->kind != RULESET_ALLOW)
-			proxy_end(n);
-		answer(c, CODE_INTERNAL, NETWORK, m->step);
+		unserved(n, NETWORK, m->step);
 	} else if (m->k != n->k)
 		fatalx("the maker answers for another network");
+	else if (c->to == RULESET_ALLOW && !proxy_up(n))
+		unserved(n, "its way out: ", "proxyd serves it no more");
 	else if (c->to == RULESET_EGRESS)
 		to_egress(n, m);
 	else

@@ -735,6 +735,14 @@ START_TEST(names_fail)
 	ck_assert_uint_eq(told(), CODE_INTERNAL);
 	ck_assert_uint_eq(unserves, 1);
 	is_egress();
+	/* nor proxyd, while the maker was asked */
+	ask_change(RULESET_ALLOW);
+	box->proxied = &proxied;
+	change_proxied(box, CODE_NONE, NULL);
+	box->proxied = NULL;
+	maker_does();
+	ck_assert_uint_eq(told(), CODE_INTERNAL);
+	is_egress();
 	become_allow();
 	/* it has its names until it has a way out */
 	ask_change(RULESET_EGRESS);
@@ -753,6 +761,31 @@ START_TEST(names_fail)
 	mends(box, keep);
 	pump(1200000);
 	ck_assert_int_eq(has(RULESET_SEALED), 1);
+	net_drop(box);
+}
+END_TEST
+
+/* Nothing that leads out is without proxyd, or without what tells of it. */
+START_TEST(names_fail_of_none)
+{
+	static const unsigned int	has_not[] = { 0, 1U << NS_LOG };
+	unsigned int			want;
+
+	change_live();
+	become_none();
+	ck_assert_uint_eq(told(), MSG_NET_CHANGED);
+	is_none();
+	ask_change(RULESET_ALLOW);
+	box->proxied = &proxied;
+	change_proxied(box, CODE_NONE, NULL);
+	want = change_wants(held);
+	ck_assert_uint_ne(want & 1U << NS_LOG, 0);
+	if (_i == 0)
+		box->proxied = NULL;
+	maker_says(want & ~has_not[_i], 0);
+	ck_assert_uint_eq(told(), CODE_INTERNAL);
+	ck_assert_ptr_eq(box->proxied, NULL);
+	is_none();
 	net_drop(box);
 }
 END_TEST
@@ -970,6 +1003,7 @@ change_tests(void)
 	tcase_add_loop_test(t, names_end, 0, 2);
 	tcase_add_test(t, round_and_round);
 	tcase_add_test(t, names_fail);
+	tcase_add_loop_test(t, names_fail_of_none, 0, 2);
 	tcase_add_test(t, list_is_read);
 	tcase_add_loop_test(t, held_is_lost, 0, 3);
 	tcase_add_loop_test(t, ending_is_lost, 0, 2);
