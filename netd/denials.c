@@ -21,6 +21,8 @@
  * sum is less by it.
  *
  * What was denied while no netd ran is in the counters and in no message.
+ * While the netd before still holds the log nothing is heard of it, and its
+ * sum is told later; a network that is open is sealed when that lasts.
  *
  * What proxyd denies by name comes from it already bounded and summed, and is
  * passed on at once.  What apid does not take then is told as a sum, by rule,
@@ -30,7 +32,6 @@
  */
 #include <errno.h>
 #include <event2/event.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,8 +44,8 @@
 #define ENTRIES		32	/* destinations of a window */
 #define TURN		16	/* packets that are read at once */
 #define ALL		1024	/* more than its socket holds */
-#define BIND_MS		5000	/* for all networks together */
-#define AGAIN_MS	5
+#define BIND_MS		5000	/* one that is open longer has its log */
+#define AGAIN_MS	20
 
 struct entry {
 	struct denial	 d;
@@ -56,6 +57,8 @@ struct denials {
 	const struct net *net;		/* borrowed: whose this is */
 	int		 fd;		/* owned; NS_LOG */
 	struct event	*in, *end;	/* owned; packets, the window's end */
+	struct event	*bind;		/* owned; NULL: the kernel tells us */
+	uint64_t	 late_ms;	/* of bind */
 	struct entry	 entry[ENTRIES];
 	unsigned int	 n;
 	uint64_t	 began_ms;	/* the window */
@@ -210,7 +213,7 @@ on_end(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!event_pending(dn->in, EV_READ, NULL) &&
+	if (dn->bind == NULL && !event_pending(dn->in, EV_READ, NULL) &&
 	    event_add(dn->in, NULL) == -1)
 		fatalx("event_add");
 	if (window_close(dn))
@@ -246,25 +249,58 @@ denials_init(struct event_base *b)
  * can: a box has no power over its network namespace.
  */
 static int
-bind_log(int log)
+is_held(void)
 {
-	static int	left_ms = BIND_MS;
+	return errno == EPERM || errno == EBUSY;
+}
 
-	while (nflog_bind(log) == -1) {
-		if ((errno != EPERM && errno != EBUSY) || left_ms <= 0)
-			return -1;
-		(void)poll(NULL, 0, AGAIN_MS);
-		left_ms -= AGAIN_MS;
+static void
+bind_again(struct denials *dn)
+{
+	const struct timeval	tv = { 0, AGAIN_MS * 1000 };
+
+	if (event_add(dn->bind, &tv) == -1)
+		fatalx("event_add");
+}
+
+/* What passed unheard is told as a sum. */
+static void
+bound(struct denials *dn)
+{
+	event_free(dn->bind);
+	dn->bind = NULL;
+	if (event_add(dn->in, NULL) == -1)
+		fatalx("event_add");
+	window_open(dn);
+}
+
+static void
+on_bind(evutil_socket_t fd, short what, void *arg)
+{
+	struct denials	*dn = arg;
+	struct net	*n = net_by_k(dn->net->k);
+
+	(void)fd;
+	(void)what;
+	if (nflog_bind(dn->fd) == 0) {
+		bound(dn);
+		return;
 	}
-	return 0;
+	bind_again(dn);
+	if ((is_held() && mono_ms() < dn->late_ms) || n == NULL ||
+	    n->state != OPEN)
+		return;
+	log_warn("network %u: bind the log", n->k);
+	net_seal(n, "bind the log");	/* which may free dn */
 }
 
 struct denials *
 denials_new(const struct net *n, int log)
 {
 	struct denials	*dn;
+	int		 held = 0;
 
-	if (bind_log(log) == -1) {
+	if (nflog_bind(log) == -1 && (held = is_held()) == 0) {
 		(void)close(log);
 		return NULL;
 	}
@@ -273,8 +309,15 @@ denials_new(const struct net *n, int log)
 	dn->fd = log;
 	dn->in = event_new(base, log, EV_READ | EV_PERSIST, on_log, dn);
 	dn->end = event_new(base, -1, 0, on_end, dn);
-	if (dn->in == NULL || dn->end == NULL ||
-	    event_add(dn->in, NULL) == -1)
+	if (held) {
+		dn->bind = event_new(base, -1, 0, on_bind, dn);
+		dn->late_ms = mono_ms() + BIND_MS;
+	}
+	if (dn->in == NULL || dn->end == NULL || (held && dn->bind == NULL))
+		fatalx("event_new");
+	if (held)
+		bind_again(dn);
+	else if (event_add(dn->in, NULL) == -1)
 		fatalx("event_add");
 	/* what was there before is no news */
 	denials_count(dn);
@@ -304,6 +347,8 @@ denials_pass(struct denials *dn, const struct msg_proxy_denied *d)
 void
 denials_restart(struct denials *dn)
 {
+	if (dn == NULL)
+		return;
 	(void)window_close(dn);		/* what fails is lost with its kind */
 	(void)event_del(dn->end);
 	memset(dn->total, 0, sizeof(dn->total));
@@ -330,6 +375,8 @@ denials_free(struct denials *dn)
 	(void)window_close(dn);		/* what fails is lost, as its box is */
 	event_free(dn->in);
 	event_free(dn->end);
+	if (dn->bind != NULL)
+		event_free(dn->bind);
 	fd_close(&dn->fd);
 	free(dn);
 }

@@ -515,8 +515,8 @@ int		 nflog_read(int fd, unsigned int turn,
 
 void		 denials_init(struct event_base *);
 /*
- * Takes NS_LOG of a net that has its ctl and lives as long.  NULL: errno of
- * nflog_bind().
+ * Takes NS_LOG of a net that has its ctl and lives as long.  One that a netd
+ * before this one still holds is had later.  NULL: errno of nflog_bind().
  */
 struct denials	*denials_new(const struct net *, int log);
 /* All below take NULL, for a network that has none. */
