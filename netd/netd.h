@@ -44,7 +44,8 @@
 #define RELAY_NET4B	"198.19.0.0"
 #define RELAY_ADDR4	"127.0.0.1"
 #define RELAY_PORT	1		/* no box can have it: netns.c */
-#define RELAY_BACKLOG	512		/* connections that nobody has taken */
+#define RELAY_BACKLOG	512		/* connections that nobody has taken;
+					 * and in maker_calls.def */
 
 /* Connections that a box may open, in each family; also in `allowlist'. */
 #define EGRESS_SYN_RATE		200	/* a second */

@@ -492,12 +492,10 @@ static const struct try {
 	EACH_DAEMON(SYS_unshare, 0, 0, 0, KILLED),
 	EACH_DAEMON(SYS_connect, ~0UL, 0, 0, KILLED),
 	EACH_DAEMON(SYS_socket, AF_UNIX, SOCK_STREAM, 0, KILLED),
+	EACH_DAEMON(SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED),
 	EACH_DAEMON(SYS_socket, AF_INET6, SOCK_STREAM, 0, KILLED),
-	{ "privd_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED },
-	{ "apid_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED },
-	{ "stored_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED },
-	{ "netd_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED },
-	{ "room_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, KILLED },
+	EACH_DAEMON(SYS_socket, AF_INET6, SOCK_STREAM | SOCK_CLOEXEC |
+	    SOCK_NONBLOCK, 0, KILLED),
 	EACH_DAEMON(SYS_clone, SIGCHLD, 0, 0, KILLED),
 	EACH_DAEMON(SYS_ioctl, ~0UL, TIOCSTI, 0, KILLED),
 	EACH_DAEMON(SYS_mprotect, 1, 0, PROT_READ, EINVAL),
@@ -517,10 +515,28 @@ static const struct try {
 	{ "netd_maker_calls", SYS_setns, ~0UL, CLONE_NEWNET, 0, EBADF },
 	{ "netd_maker_calls", SYS_setns, ~0UL, CLONE_NEWUSER, 0, KILLED },
 	{ "netd_maker_calls", SYS_setresuid, ~0UL, 0x10000, ~0UL, KILLED },
-	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_STREAM, 0, DONE },
+	/* proxyd's three sockets, each as it is, and nothing beside them */
+	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_STREAM |
+	    SOCK_CLOEXEC | SOCK_NONBLOCK, 0, DONE },
+	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_DGRAM |
+	    SOCK_CLOEXEC | SOCK_NONBLOCK, 0, DONE },
+	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_DGRAM, 0, KILLED },
+	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_RAW, 0, KILLED },
+	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_RAW | SOCK_CLOEXEC |
+	    SOCK_NONBLOCK, IPPROTO_ICMP, KILLED },
+	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_SEQPACKET |
+	    SOCK_CLOEXEC | SOCK_NONBLOCK, 0, KILLED },
 	{ "netd_maker_calls", SYS_socket, AF_PACKET, SOCK_RAW, 0, KILLED },
-	{ "netd_maker_calls", SYS_bind, ~0UL, 0, 0, EBADF },
-	{ "netd_maker_calls", SYS_listen, ~0UL, 0, 0, EBADF },
+	{ "netd_maker_calls", SYS_bind, ~0UL, 0, sizeof(struct sockaddr_in),
+	    EBADF },
+	{ "netd_maker_calls", SYS_bind, ~0UL, 0, 0, KILLED },
+	{ "netd_maker_calls", SYS_bind, ~0UL, 0, sizeof(struct sockaddr_un),
+	    KILLED },
+	{ "netd_maker_calls", SYS_bind, ~0UL, 0, sizeof(struct sockaddr_in6),
+	    KILLED },
+	{ "netd_maker_calls", SYS_listen, ~0UL, 512, 0, EBADF },
+	{ "netd_maker_calls", SYS_listen, ~0UL, 0, 0, KILLED },
+	{ "netd_maker_calls", SYS_accept, ~0UL, 0, 0, KILLED },
 	{ "netd_maker_calls", SYS_accept4, ~0UL, 0, 0, KILLED },
 	{ "netd_maker_calls", SYS_setsockopt, ~0UL, SOL_IP, IP_TRANSPARENT,
 	    EBADF },
@@ -529,6 +545,13 @@ static const struct try {
 	{ "netd_maker_calls", SYS_setsockopt, ~0UL, SOL_SOCKET, SO_REUSEPORT,
 	    KILLED },
 	{ "netd_maker_calls", SYS_setsockopt, ~0UL, SOL_IP, 64, KILLED },
+	/* the number of one at the level of the other, and elsewhere */
+	{ "netd_maker_calls", SYS_setsockopt, ~0UL, SOL_SOCKET,
+	    IP_TRANSPARENT, KILLED },
+	{ "netd_maker_calls", SYS_setsockopt, ~0UL, SOL_IP, SO_REUSEADDR,
+	    KILLED },
+	{ "netd_maker_calls", SYS_setsockopt, ~0UL, IPPROTO_TCP,
+	    SO_REUSEADDR, KILLED },
 	{ "uplinkd_calls", SYS_setns, ~0UL, CLONE_NEWUSER, 0, EBADF },
 	{ "uplinkd_calls", SYS_setns, ~0UL, CLONE_NEWNET, 0, EBADF },
 	{ "uplinkd_calls", SYS_setns, ~0UL, CLONE_NEWNS, 0, KILLED },
@@ -695,8 +718,11 @@ START_TEST(landlock)
 	int			 st;
 
 	abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
-	if (abi < y->abi)
-		return;		/* the kernel has none of it */
+	if (abi < y->abi) {
+		printf("skipped: landlock %d: this kernel has ABI %ld, not %d"
+		    "\n", _i, abi, y->abi);
+		return;
+	}
 	parent = getpid();
 	ck_assert_int_ne(dir = open(WB_TOP_BUILDDIR "/regress", O_PATH |
 	    O_DIRECTORY), -1);
@@ -738,6 +764,8 @@ binds(uint16_t port)
 	return 0;
 }
 
+#define NO_NETNS	77
+
 /* But for ports that are named, and these to bind alone. */
 START_TEST(landlock_but_ports)
 {
@@ -747,11 +775,10 @@ START_TEST(landlock_but_ports)
 	pid_t			pid;
 	int			st;
 
-	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 4)
-		return;		/* the kernel has none of it */
 	if ((pid = fork()) == 0) {
+		/* others may hold these ports in ours */
 		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1)
-			_exit(0);	/* others may hold these ports */
+			_exit(NO_NETNS);
 		if (binds(40002) == EACCES)
 			_exit(1);	/* the control */
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
@@ -765,7 +792,11 @@ START_TEST(landlock_but_ports)
 	}
 	ck_assert_int_eq(waitpid(pid, &st, 0), pid);
 	ck_assert(WIFEXITED(st));
-	ck_assert_int_eq(WEXITSTATUS(st), 0);
+	if (WEXITSTATUS(st) == NO_NETNS)
+		printf("skipped: landlock_but_ports: no namespace to bind "
+		    "in\n");
+	else
+		ck_assert_int_eq(WEXITSTATUS(st), 0);
 }
 END_TEST
 
@@ -786,7 +817,11 @@ main(void)
 	tcase_add_loop_test(t, by_the_kernel, 0, (int)COUNT(tries));
 	suite_add_tcase(s, t);
 	tcase_add_loop_test(l, landlock, 0, 2 * (int)COUNT(reaches));
-	tcase_add_test(l, landlock_but_ports);
+	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) >= 4)
+		tcase_add_test(l, landlock_but_ports);
+	else
+		printf("skipped: landlock_but_ports: this kernel's Landlock "
+		    "knows no ports\n");
 	suite_add_tcase(s, l);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
