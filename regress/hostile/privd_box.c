@@ -329,20 +329,31 @@ START_TEST(disk_floor)
 }
 END_TEST
 
+/* Whatever the reason, and of each kind: which one it is, netd is told. */
 START_TEST(netd_refuses)
 {
+	static const struct {
+		uint64_t	network;
+		enum wb_code	code;
+	}	rows[] = {
+		{ NETWORK_NONE, CODE_NO_SPACE_FOR_BOX },
+		{ NETWORK_EGRESS, CODE_NETWORK_UNSUPPORTED },
+		{ NETWORK_ALLOWLIST, CODE_NETWORK_UNSUPPORTED },
+	};
 	struct msg_box_create	c = { .id = ID1, .name = "box",
-				    .rootfs = "default" };
+				    .rootfs = "default",
+				    .network = rows[_i].network };
 	struct msg		m;
 
 	rig_start(&r);
 	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_CREATE, &c, -1,
 	    NULL), 0);
 	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_MAKE);
-	ck_assert_int_eq(chan_error(&r.d[R_NETD].chan, m.rid,
-	    CODE_NO_SPACE_FOR_BOX, "none left"), 0);
+	ck_assert_uint_eq(m.body.net_make.network, rows[_i].network);
+	ck_assert_int_eq(chan_error(&r.d[R_NETD].chan, m.rid, rows[_i].code,
+	    "none left"), 0);
 	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_ERROR);
-	ck_assert_uint_eq(error_of(&m), CODE_NO_SPACE_FOR_BOX);
+	ck_assert_uint_eq(error_of(&m), rows[_i].code);
 	ck_assert_str_eq(m.body.error.detail, "none left");
 	all_gone();
 }
@@ -443,7 +454,7 @@ box_case(void)
 	tcase_add_test(t, refused);
 	tcase_add_test(t, in_use);
 	tcase_add_test(t, disk_floor);
-	tcase_add_test(t, netd_refuses);
+	tcase_add_loop_test(t, netd_refuses, 0, 3);
 	tcase_add_test(t, launch_fails);
 	tcase_add_test(t, maker_fails);
 	tcase_add_test(t, netd_is_late);

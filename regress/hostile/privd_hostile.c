@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "fds.h"
@@ -30,6 +31,32 @@ static void
 expect_new_set(void)
 {
 	expect_new_set_of(0);
+}
+
+/* A box with a network of a number that no kind has. */
+static void
+create_with_no_kind(void)
+{
+	static const uint8_t	key[] = "\xa7network\x02";
+	struct msg_box_create	q = { .id = ID1, .name = "box",
+				    .rootfs = "tiny",
+				    .network = NETWORK_ALLOWLIST };
+	struct chan		c;
+	uint8_t			buf[512], *p;
+	ssize_t			n;
+	int			sv[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    sv), 0);
+	chan_init(&c, sv[0], A_APID, A_PRIVD, S_RUN);
+	ck_assert_int_eq(chan_ask(&c, MSG_BOX_CREATE, &q, -1, NULL), 0);
+	ck_assert_int_gt(n = recv(sv[1], buf, sizeof(buf), 0), 0);
+	p = memmem(buf, (size_t)n, key, sizeof(key) - 1);
+	ck_assert_ptr_ne(p, NULL);
+	p[sizeof(key) - 2]++;
+	ck_assert_int_eq(send(r.d[R_APID].chan.fd, buf, (size_t)n, 0), n);
+	chan_close(&c);
+	(void)close(sv[1]);
 }
 
 START_TEST(hostile_answers)
@@ -69,6 +96,9 @@ START_TEST(hostile_answers)
 		break;
 	case 6:
 		ck_assert_int_eq(send(r.d[R_NETD].chan.fd, "", 0, 0), 0);
+		break;
+	case 7:
+		create_with_no_kind();
 		break;
 	}
 	expect_new_set();
@@ -248,7 +278,7 @@ hostile_case(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 240);
-	tcase_add_loop_test(t, hostile_answers, 0, 7);
+	tcase_add_loop_test(t, hostile_answers, 0, 8);
 	tcase_add_test(t, lock_passed);
 	tcase_add_test(t, nothing_to_pass);
 	tcase_add_test(t, netd_silent);

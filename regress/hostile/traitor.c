@@ -331,6 +331,7 @@ as_apid_network(void)
 {
 	struct msg_net_status	 q = { 0 };
 	struct msg_net_change	 n = { .network = NETWORK_ALLOWLIST };
+	struct msg_net_status_is was;
 	struct chan		 c;
 	struct msg		 m;
 
@@ -339,12 +340,21 @@ as_apid_network(void)
 	granted(&c, "the state of the victim's network", MSG_NET_STATUS, &q,
 	    MSG_NET_STATUS_IS, &m);
 	check(m.body.net_status_is.whole == 1, "and it is whole");
+	was = m.body.net_status_is;
 	ulid_new(q.id);
 	refused(&c, "of a box that is none", MSG_NET_STATUS, &q,
 	    CODE_NOT_FOUND);
 	ID(n, victim);
 	refused(&c, "a way out by name for the victim, which has no list",
-	    MSG_NET_CHANGE, &n, 0);
+	    MSG_NET_CHANGE, &n, CODE_INTERNAL);
+	ID(q, victim);
+	granted(&c, "the state of the victim's network once more",
+	    MSG_NET_STATUS, &q, MSG_NET_STATUS_IS, &m);
+	check(m.body.net_status_is.network == was.network &&
+	    m.body.net_status_is.state == was.state &&
+	    m.body.net_status_is.whole == 1 &&
+	    strcmp(m.body.net_status_is.ruleset, was.ruleset) == 0,
+	    "and it is what it was");
 	ulid_new(n.id);
 	n.network = NETWORK_EGRESS;
 	refused(&c, "a way out of a box that is none", MSG_NET_CHANGE, &n,
