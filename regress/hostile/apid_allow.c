@@ -228,6 +228,15 @@ START_TEST(created_in_vain)
 }
 END_TEST
 
+static int
+is_told_to_go(const char *name)
+{
+	auto_free char	*body = NULL;
+
+	(void)put(name, "{\"network\":\"none\"}", &body);
+	return strstr(body, "The sandbox is being removed.") != NULL;
+}
+
 /* It is asked away while its list is being put. */
 START_TEST(created_and_gone)
 {
@@ -244,7 +253,7 @@ START_TEST(created_and_gone)
 	if ((away = fork()) == 0)
 		_exit(on("DELETE", "good-c", "?graceSeconds=0", NULL,
 		    NULL) != 200);
-	(void)usleep(WORLD_PACE_US * 5);	/* it has come, mostly */
+	ck_until(is_told_to_go("good-c"));
 	w.s->go_on = 1;
 	ck_assert_int_eq(waitpid(pid, &st, 0), pid);
 	ck_assert_int_eq(st, 0);

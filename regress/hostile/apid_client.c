@@ -117,9 +117,6 @@ world_rss(const struct world *wd)
 	FILE	*f;
 	long	 kib = -1;
 
-#if defined(__SANITIZE_ADDRESS__)
-	return kib;		/* says nothing: it keeps what was freed */
-#endif
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)wd->apid);
 	if ((f = fopen(path, "r")) == NULL)
 		return -1;

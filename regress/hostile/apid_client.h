@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "apid_world.h"
+#include "ulid.h"
 
 #define WORLD_PACE_US	10000		/* of asking; nothing relies on it */
 #define WORLD_TRIES	2000
@@ -31,10 +32,11 @@ long	world_rss(const struct world *);
 /* Runs all of it; what main() returns, also where it cannot be run. */
 int	world_run(Suite *);
 
-/* The same of anything: waits until it is so. */
-#define ck_until(cond) do {						\
-	int	until_i;						\
-	for (until_i = 0; until_i < WORLD_TRIES && !(cond); until_i++)	\
+/* The same of anything: waits until it is so, and not for longer. */
+#define ck_until(cond)		ck_until_ms(20000, cond)
+#define ck_until_ms(ms, cond) do {					\
+	uint64_t	until_ms = mono_ms() + (ms);			\
+	while (!(cond) && mono_ms() < until_ms)				\
 		(void)usleep(WORLD_PACE_US);				\
 	ck_assert_msg(cond, "never: %s", #cond);			\
 } while (0)

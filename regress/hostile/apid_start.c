@@ -50,7 +50,10 @@ void
 apid_exec(int privd, int stored, int netd, int log)
 {
 	static char	 path[] = WB_TOP_BUILDDIR "/apid/apid";
-	char		*argv[] = { path, NULL }, *envp[] = { NULL };
+	/* where it is built so: what is freed is not kept, and counts */
+	static char	 asan[] = "ASAN_OPTIONS=quarantine_size_mb=0:"
+			    "thread_local_quarantine_size_kb=0";
+	char		*argv[] = { path, NULL }, *envp[] = { asan, NULL };
 	int		 fd[8], i;
 
 	fd[0] = open("/dev/null", O_RDWR);
