@@ -53,7 +53,7 @@ struct apid {
 	uint64_t		 generation;	/* of this set of daemons */
 	int			 stopping;	/* DAEMON_STOP has come */
 	int			 serving;	/* listeners are open */
-	int			 quiet;		/* and closed again, all of them */
+	int			 quiet;		/* and all closed again */
 };
 
 extern struct apid	env;
@@ -119,7 +119,7 @@ unsigned int text_signal(const char *);
 /* Why a peer is no more. */
 enum peer_end {
 	PEER_GONE,		/* it closed its channel, or the socket broke */
-	PEER_LATE,		/* an answer did not come in time; never reads */
+	PEER_LATE,		/* an answer is late; it never reads */
 	PEER_WRONG		/* it broke protocol */
 };
 
@@ -195,7 +195,7 @@ struct box {
 	char			 id[27];
 	char			 tenant[64], created_by[64];
 	char			 name[64];
-	char			 rootfs[64];	/* "": the default, not yet made */
+	char			 rootfs[64];	/* "": the default; not made */
 	unsigned int		 network;
 	uint64_t		 memory_bytes, cpu_milli, pids;
 	enum box_state		 state;
@@ -210,7 +210,7 @@ struct box {
 	int			 polled, pinged;	/* answers are due */
 	int			 frozen;	/* by disk.c, or being so */
 	uint64_t		 frozen_free;	/* bytes that were free then */
-	uint64_t		 written, written_at;	/* disk.c: bytes; ms, 0 */
+	uint64_t		 written, written_at; /* disk.c: bytes; ms, 0 */
 	uint64_t		 writes;	/* bytes a second, lately */
 	uint64_t		 cpu_usec, busy; /* ever; a second, lately */
 	uint64_t		 was_busy;	/* when it was suspected */
@@ -225,13 +225,13 @@ struct box {
 	/* its network: network.c */
 	enum { CHANGE_NOT, CHANGE_ASKED, CHANGE_AMENDS } changing;
 	int			 net_told;	/* by netd, later than privd */
-	int			 list_due;	/* netd has not taken the last */
+	int			 list_due;	/* netd has not the last */
 	int			 led_out;	/* it was no none in this run */
 	struct allowlist	*list;	/* owned; until stored has it */
 	struct denials		*denials;	/* owned; NULL: none yet */
 	int			 counted;	/* these are known: */
 	uint64_t		 denied[DENIED_RULES]; /* by netd's count */
-	uint64_t		 denied_told[DENIED_RULES]; /* as told, all along */
+	uint64_t		 denied_told[DENIED_RULES]; /* as told, ever */
 	uint64_t		 connections, names;
 	uint64_t		 sent_bytes, sent_packets;
 	uint64_t		 received_bytes, received_packets;

@@ -455,14 +455,15 @@ cpus_json(uint64_t milli)
 json_t *
 box_row_json(const struct row_sandbox *r)
 {
-	return json_pack("{ss ss ss so ss sn ss sn sn sn s{sI so sI} so so so ss "
-	    "so}",
+	return json_pack("{ss ss ss so ss sn ss sn sn sn s{sI so sI} so so "
+	    "so ss so}",
 	    "id", r->id, "name", r->name, "state",
 	    state_name((unsigned int)r->state),
 	    "stateReason", text_json_or_null(r->reason),
 	    "health", health_name(UNKNOWN), "healthReason",
 	    "network", network_name((unsigned int)r->network), "denied",
-	    "traffic", "names", "limits", "memoryBytes", (json_int_t)r->memory_bytes,
+	    "traffic", "names",
+	    "limits", "memoryBytes", (json_int_t)r->memory_bytes,
 	    "cpus", cpus_json(r->cpu_milli), "pids", (json_int_t)r->pids,
 	    "rootfs", text_json_or_null(r->rootfs),
 	    "labels", list_to_object(&r->labels),

@@ -26,7 +26,7 @@ struct confine {
 	uint64_t			 caps;	/* 1 << CAP_x, kept */
 	/* confine_landlock; NULL: none */
 	int				(*landlock)(const struct confine *);
-	int				 landlock_connects; /* over TCP it may */
+	int				 landlock_connects; /* it may, by TCP */
 	const int			*landlock_but; /* but to read and write
 					  beneath these descriptors */
 	size_t				 nlandlock_but;
@@ -61,8 +61,8 @@ int		 confine_root_empty(const struct confine *);
 int		 confine_root_dir(const struct confine *);
 /*
  * No file but beneath landlock_but, no TCP port but to bind those of
- * landlock_bind; no signal to and no abstract
- * socket of who is not in the same fence (Linux 6.12).
+ * landlock_bind, and with landlock_connects to connect to any; no signal to
+ * and no abstract socket of who is not in the same fence (Linux 6.12).
  */
 int		 confine_landlock(const struct confine *);
 

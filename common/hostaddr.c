@@ -10,11 +10,12 @@
  *
  * What the kernel announces is only taken as the news that something has
  * changed; what is true is then read as a whole.  So nothing is lost when
- * announcements are; and follow.c holds the two against each other.
+ * announcements are.
  *
- * The sockets are opened before netd leaves the host's network namespace.
- * They can be used to ask and to hear: for any change the kernel wants a
- * capability in the host's user namespace, which netd does not have.
+ * The sockets are opened in the host's network namespace, which netd leaves
+ * then.  They can be used to ask and to hear: for any change the kernel wants
+ * a capability in the host's user namespace, which neither netd nor proxyd
+ * has.
  *
  * Must never: take a dump for whole that was disturbed; leave out an address
  * because there are too many.
@@ -237,7 +238,7 @@ hostaddr_news(int fd)
 	return news;
 }
 
-/* ---- asking ---------------------------------------------------------- */
+/* ---- lists of them ---------------------------------------------------- */
 
 void
 hosts_init(struct hosts *h)
@@ -253,6 +254,8 @@ hosts_free(struct hosts *h)
 	spans_free(&h->v4);
 	spans_free(&h->v6);
 }
+
+/* ---- asking ---------------------------------------------------------- */
 
 /* What is sealed anyway need not be said twice. */
 static void

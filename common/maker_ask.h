@@ -18,7 +18,7 @@
 
 #define MAKER_FD	3	/* the socket, in the maker */
 #define MAKER_USERNS	4	/* a new user namespace for netd, there */
-#define MAKER_DAEMONS	5	/* netd, stored, apid, uplinkd, proxyd: as privd has */
+#define MAKER_DAEMONS	5	/* netd, stored, apid, uplinkd, proxyd */
 #define MAKER_UNDER_WAY	32	/* unanswered requests that the socket holds */
 
 #define BOX_IDS		65536U	/* uids of one box */

@@ -1,8 +1,12 @@
 /*
- * sealed.c: what boxes with the network `egress' cannot reach, whatever the
- * host's addresses are: sealed.def, less `except', and `deny'.
+ * sealed.c: what no network of a box leads to, whatever the host's addresses
+ * are: sealed.def, less `except', and `deny'.  netd has it in the rulesets of
+ * `egress', and proxyd asks it of each address that a name leads to.
  *
  * `deny' is added last: what both words hold is sealed.
+ *
+ * Must never: open what prefix_never() says is never open; go on with a word
+ * that is no prefix.
  */
 #include <errno.h>
 #include <string.h>

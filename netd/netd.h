@@ -156,10 +156,10 @@ void		 ruleset_hosts_lost(void);
  * three as well, so that nothing passes between that neither lets pass.  When
  * one of the three fails, what leaves by another way than lo may be dropped.
  * switch: one transaction, which may let a packet through where `egress' or
- * `allowlist' has its part, where tables of `from' are there (ENOENT: they are not).  update:
- * from the host's addresses before the last change to those now (ENOENT,
- * EEXIST: the former are not there; EMSGSIZE: too much for one batch; then
- * each is to be made anew).
+ * `allowlist' has its part, where tables of `from' are there (ENOENT: they are
+ * not).  update: from the host's addresses before the last change to those now
+ * (ENOENT, EEXIST: the former are not there; EMSGSIZE: too much for one batch;
+ * then each is to be made anew).
  */
 int		 ruleset_make(int fd, enum ruleset);
 int		 ruleset_renew(int fd, enum ruleset);
@@ -309,7 +309,7 @@ struct net {
 	uint64_t		 uplink_ms; /* when uplinkd was asked last */
 	int			 uplink_told; /* that there is none, or that
 					 * proxyd does not serve it */
-	uint64_t		 lost_ms;	/* when it went last; 0: never */
+	uint64_t		 lost_ms; /* when it went last; 0: never */
 	struct proxied		*proxied; /* owned, unless pool.c holds it;
 					 * NULL: proxyd does not serve it */
 	struct wait		*adopter; /* owned: pool.c; or NULL */
@@ -428,7 +428,7 @@ void		 nets_seal_egress(const char *why);
 unsigned int	 nets_check_egress(unsigned int *k, unsigned int left,
 		    unsigned int n);
 
-/* ---- change.c: a box's net becomes another -------------------------------- */
+/* ---- change.c: a box's net becomes another ----------------------------- */
 
 /* TAKEN: on its way from HELD to another, within one call. */
 enum change_at { CHANGE_HELD, CHANGE_TAKEN, CHANGE_STARTS, CHANGE_ENDS,
@@ -476,7 +476,7 @@ void		 change_ended(struct net *);
 /* A net is not OPEN any more: what it was changing to is void. */
 void		 change_lost(struct net *);
 
-/* ---- diag.c: connections that lead out ------------------------------------ */
+/* ---- diag.c: connections that lead out --------------------------------- */
 
 /*
  * Ends them all, on a socket NS_DIAG.  What cannot be ended is logged: the
@@ -525,7 +525,8 @@ void		 denials_free(struct denials *);
 /* It is of another kind from now on: nothing was denied yet. */
 void		 denials_restart(struct denials *);
 /* What proxyd has denied in it. */
-void		 denials_pass(struct denials *, const struct msg_proxy_denied *);
+void		 denials_pass(struct denials *,
+		    const struct msg_proxy_denied *);
 /* Reads the counters: before tables go, so that none is lost. */
 void		 denials_count(struct denials *);
 /* They went, and counters begin at 0. */

@@ -212,7 +212,7 @@ fail(struct net *n, enum wb_code code, const char *why)
 	pool_proxied(n, code, why);
 }
 
-/* ---- the maker's answer --------------------------------------------------- */
+/* ---- the maker's answer ------------------------------------------------ */
 
 /* The relay's is below what a box may bind. */
 static void
@@ -277,7 +277,7 @@ proxy_made(struct proxied *p, struct netns_made *m)
 	start_some();
 }
 
-/* ---- proxyd's answers ------------------------------------------------------ */
+/* ---- proxyd's answers -------------------------------------------------- */
 
 /* The start that this is an answer to, or NULL. */
 static struct proxied *
@@ -426,7 +426,7 @@ proxy_on(const struct msg *m)
 	start_some();
 }
 
-/* ---- questions ------------------------------------------------------------- */
+/* ---- questions --------------------------------------------------------- */
 
 static struct asked *
 asked_new(struct asked *a, size_t n)
@@ -472,7 +472,7 @@ proxy_names(struct chan *c, uint32_t rid, const struct msg_net_names *q)
 	    &a->rid));
 }
 
-/* ---- time ------------------------------------------------------------------ */
+/* ---- time -------------------------------------------------------------- */
 
 static void
 tell_mute(void)

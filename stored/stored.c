@@ -10,8 +10,8 @@
  * apid and proxyd are not listened to before privd has said go, nor while much
  * of what was asked is still under way.  Nonsense from one of them ends its
  * channel, which makes it exit and privd start the daemons afresh; nothing that
- * a peer sends ends this process otherwise.  It ends when privd goes away, and, after
- * DAEMON_STOP, when apid has closed: first is committed what was taken.
+ * a peer sends ends this process otherwise.  It ends when privd goes away, and,
+ * after DAEMON_STOP, when apid has closed: first is committed what was taken.
  *
  * Must never: open a network socket, wait for the disk in this thread, answer
  * what is to last before it does.

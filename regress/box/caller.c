@@ -76,6 +76,24 @@ ended(const char *how)
 	exit(0);
 }
 
+/* Of an argument, from 1 on. */
+static unsigned int
+number(const char *s, unsigned long most)
+{
+	unsigned long	n;
+	char		*end;
+
+	errno = 0;
+	n = strtoul(s, &end, 10);
+	if (errno != 0 || s[0] < '0' || s[0] > '9' || *end != '\0' || n == 0 ||
+	    n > most) {
+		(void)fprintf(stderr, "caller: %s: expected a number from 1 "
+		    "to %lu\n", s, most);
+		exit(2);
+	}
+	return (unsigned int)n;
+}
+
 static struct sockaddr_in
 address(const char *text, const char *port)
 {
@@ -83,7 +101,7 @@ address(const char *text, const char *port)
 
 	if (inet_pton(AF_INET, text, &sin.sin_addr) != 1)
 		exit(2);
-	sin.sin_port = htons((uint16_t)atoi(port));
+	sin.sin_port = htons((uint16_t)number(port, 65535));
 	return sin;
 }
 
@@ -163,7 +181,7 @@ static int
 do_name(const char *name, const char *type, int tcp)
 {
 	struct in_addr	addr;
-	int		r = ask(name, atoi(type), tcp, &addr);
+	int		r = ask(name, (int)number(type, 65535), tcp, &addr);
 
 	if (r == -1)
 		ended(why(errno));
@@ -183,7 +201,7 @@ host(const char *name, const char *port)
 	    (ask(name, 1, 0, &sin.sin_addr) != 0 ||
 	    sin.sin_addr.s_addr == 0))
 		ended("no such name");
-	sin.sin_port = htons((uint16_t)atoi(port));
+	sin.sin_port = htons((uint16_t)number(port, 65535));
 	return sin;
 }
 
@@ -212,8 +230,8 @@ do_tcp(const struct sockaddr_in *sin, const char *how)
 {
 	static char	buf[65536];
 	struct pollfd	p = { .events = POLLIN };
-	int		ms = how != NULL && atoi(how) > 0 ?
-			    atoi(how) * 1000 : LATE_MS;
+	int		ms = how != NULL && how[0] >= '0' && how[0] <= '9' ?
+			    (int)number(how, 3600) * 1000 : LATE_MS;
 	ssize_t		n;
 	int		e;
 
@@ -412,7 +430,7 @@ main(int argc, char *argv[])
 	if (strcmp(argv[1], "udp") == 0)
 		return do_udp(&sin);
 	if (strcmp(argv[1], "hold") == 0 && argc > 4)
-		return do_hold(&sin, atoi(argv[4]));
+		return do_hold(&sin, (int)number(argv[4], 65535));
 	if (strcmp(argv[1], "flood") == 0)
 		return do_flood(&sin);
 	if (strcmp(argv[1], "often") == 0 && argc > 4)

@@ -56,7 +56,7 @@ teardown(void)
 	world_free(&w);
 }
 
-/* ---- /proc --------------------------------------------------------------- */
+/* ---- /proc ------------------------------------------------------------- */
 
 /* The value of a line of /proc/<pid>/status. */
 static const char *
@@ -164,7 +164,8 @@ START_TEST(maker_fenced)
 	/* SETGID, SETUID, NET_BIND_SERVICE, NET_ADMIN, SYS_PTRACE, SYS_ADMIN */
 	fenced(world_maker(&w), 1 << 6 | 1 << 7 | 1 << 10 | 1 << 12 |
 	    1 << 19 | 1 << 21);
-	ck_assert_uint_ne(ns_of(world_maker(&w), "pid"), ns_of(getpid(), "pid"));
+	ck_assert_uint_ne(ns_of(world_maker(&w), "pid"),
+	    ns_of(getpid(), "pid"));
 }
 END_TEST
 
@@ -228,7 +229,7 @@ START_TEST(open_descriptors)
 }
 END_TEST
 
-/* ---- a call in its place --------------------------------------------------- */
+/* ---- a call in its place ----------------------------------------------- */
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
 /* Stops pid as it sleeps in a call, which it does unless it just woke up. */
@@ -390,7 +391,7 @@ END_TEST
 
 #endif
 
-/* ---- all of U1 against the host ----------------------------------------------- */
+/* ---- all of U1 against the host ---------------------------------------- */
 
 static int
 lo_down(void)
@@ -469,7 +470,7 @@ START_TEST(powerless_on_the_host)
 }
 END_TEST
 
-/* ---- the host's own netlink ------------------------------------------------- */
+/* ---- the host's own netlink -------------------------------------------- */
 
 /* errno of a change that only names what is not there: who may gets ENODEV. */
 static int

@@ -51,7 +51,7 @@ quiet(const struct chan *c, int ms)
 	return poll(&p, 1, ms) == 0;
 }
 
-/* ---- in privd's and apid's places ---------------------------------------- */
+/* ---- in privd's and apid's places -------------------------------------- */
 
 static uint32_t
 ask_open(unsigned int k)
@@ -136,7 +136,7 @@ ask_change(const char *id, uint64_t network)
 	return rid;
 }
 
-/* ---- in uplinkd's ----------------------------------------------------------- */
+/* ---- in uplinkd's ------------------------------------------------------ */
 
 static void
 uplink_begins(void)
@@ -160,7 +160,7 @@ uplink_ends(void)
 	ck_assert_int_eq(chan_ok(&w.uplinkd, m.rid), 0);
 }
 
-/* ---- opening -------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------- */
 
 /* Nothing passes before proxyd has said that it serves it. */
 START_TEST(waits_for_proxyd)
@@ -363,7 +363,7 @@ START_TEST(many_at_once)
 }
 END_TEST
 
-/* ---- one that does not answer ----------------------------------------------- */
+/* ---- one that does not answer ------------------------------------------ */
 
 START_TEST(mute)
 {
@@ -432,7 +432,7 @@ START_TEST(mute_and_asked)
 }
 END_TEST
 
-/* ---- what it says of boxes --------------------------------------------------- */
+/* ---- what it says of boxes --------------------------------------------- */
 
 static void
 say_denied(const char *id, const char *name, size_t alen)
@@ -527,7 +527,7 @@ START_TEST(proxyd_ends)
 }
 END_TEST
 
-/* ---- names ------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------- */
 
 static uint32_t
 ask_names(const char *id)
@@ -592,7 +592,7 @@ START_TEST(names)
 }
 END_TEST
 
-/* ---- adoption ----------------------------------------------------------------- */
+/* ---- adoption ---------------------------------------------------------- */
 
 START_TEST(adopted)
 {
@@ -686,7 +686,7 @@ START_TEST(adopted_and_cut)
 }
 END_TEST
 
-/* ---- changes -------------------------------------------------------------------- */
+/* ---- changes ----------------------------------------------------------- */
 
 static uint64_t	now_is;
 

@@ -13,7 +13,7 @@
 #include "fds.h"
 #include "privd_test.h"
 
-/* ---- breaks of the contract --------------------------------------------------- */
+/* ---- breaks of the contract -------------------------------------------- */
 
 /* privd ends the set; with so many networks for the new netd to adopt. */
 static void

@@ -1,18 +1,19 @@
 /*
  * traitor: a daemon in an attacker's hands, under the real server.
  *
- *	traitor PID privd ID LOST	as the apid PID: what it may ask of privd;
- *					the box LOST is lost by it
+ *	traitor PID privd ID LOST	as the apid PID: what it may ask of
+ *					privd; the box LOST is lost by it
  *	traitor PID record ID		of stored
  *	traitor PID network ID		of netd
  *	traitor PID flood		asks without end, reads nothing
- *	traitor PID proxyd ID N		as proxyd: 0: what it may ask of stored; the
- *					others: one word that is not its; the
- *					number of them is told for N = list
+ *	traitor PID proxyd ID N		as proxyd: 0: what it may ask of
+ *					stored; the others: one word that is
+ *					not its; the number of them is told for
+ *					N = list
  *	traitor PID break ROLE N	as ROLE: one break of the contract; the
  *					number of them is told for N = list
- *	traitor PID netns FILE		as the netd PID: gives this as the network
- *					namespace of the next box
+ *	traitor PID netns FILE		as the netd PID: gives this as the
+ *					network namespace of the next box
  *
  * It stops the daemon, takes its channels by pidfd_getfd(2), says what it
  * likes, and kills it.  So it has all that a bug in the daemon could give
@@ -42,7 +43,7 @@ static int		bad;
 static int		pidfd = -1;
 static const char	*victim = "", *lost = "";
 
-/* ---- checks ---------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------ */
 
 static void __attribute__((format(printf, 2, 3)))
 check(int ok, const char *fmt, ...)
@@ -64,7 +65,7 @@ die(const char *what)
 	exit(1);
 }
 
-/* ---- the daemon's channels ------------------------------------------------- */
+/* ---- the daemon's channels --------------------------------------------- */
 
 /* The number in the daemon is PRIVSEP's. */
 static void
@@ -153,7 +154,7 @@ gone(struct chan *c)
 
 #define ID(s, ident)	(void)str_copy((s).id, ident, sizeof((s).id))
 
-/* ---- apid to privd --------------------------------------------------------- */
+/* ---- apid to privd ----------------------------------------------------- */
 
 static const struct {
 	const char	*what, *name, *rootfs;
@@ -269,7 +270,7 @@ as_apid_privd(void)
 	    CODE_WRONG_NONCE);
 }
 
-/* ---- apid to stored and netd ------------------------------------------------- */
+/* ---- apid to stored and netd ------------------------------------------- */
 
 static void
 as_apid_record(void)
@@ -361,7 +362,7 @@ as_apid_network(void)
 	    CODE_NOT_FOUND);
 }
 
-/* ---- proxyd ------------------------------------------------------------------- */
+/* ---- proxyd ------------------------------------------------------------ */
 
 /* What apid and privd may say, on its channels; body: of the victim. */
 static const struct word {
@@ -471,7 +472,7 @@ as_proxyd(const char *text)
 	check(gone(&c), "%s: the other end ends it", w->what);
 }
 
-/* ---- without end ---------------------------------------------------------------- */
+/* ---- without end ------------------------------------------------------- */
 
 static long
 rss_kib(pid_t pid)
@@ -516,7 +517,7 @@ as_apid_flood(pid_t privd)
 	printf("#   %ld to %ld KiB\n", before, after);
 }
 
-/* ---- breaks of the contract ------------------------------------------------------ */
+/* ---- breaks of the contract -------------------------------------------- */
 
 static const struct way {
 	const char	*what;
@@ -664,7 +665,7 @@ list_breaks(const char *role)
 	exit(0);
 }
 
-/* ---- netd's gifts ---------------------------------------------------------------- */
+/* ---- netd's gifts ------------------------------------------------------ */
 
 static void
 as_netd_give(const char *file)
@@ -697,7 +698,7 @@ as_netd_give(const char *file)
 	}
 }
 
-/* ---- main -------------------------------------------------------------------------- */
+/* ---- main -------------------------------------------------------------- */
 
 int
 main(int argc, char *argv[])

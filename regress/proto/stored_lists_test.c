@@ -254,8 +254,8 @@ END_TEST
 
 START_TEST(refused)
 {
-	static const char *const	wrong[] = { "", "A.example", "a.example.",
-	    "*.example", "10.0.0.1", "a.example:443,80", "a.example:80,443",
+	static const char *const	wrong[] = { "", "A.example",
+	    "a.example.", "*.example", "10.0.0.1", "a.example:443,80", "a.example:80,443",
 	    "a b", "a.example:0", "*" };
 	char				long_name[300];
 	size_t				i;
@@ -297,8 +297,10 @@ START_TEST(most)
 {
 	static char	 text[1000][64];
 	const char	*v[1000];
-	char		*all = xcalloc(ALLOW_MAX, 64), *end = all;
+	const size_t	 room = (size_t)ALLOW_MAX * 64;
+	char		*all = xcalloc(room, 1);
 	unsigned int	 page, i;
+	size_t		 at = 0;
 
 	rig_ready(&r, &box);
 	for (page = 0; page < ALLOW_MAX / 1000; page++) {
@@ -306,7 +308,8 @@ START_TEST(most)
 			(void)snprintf(text[i], sizeof(text[i]),
 			    "h%u-%u.a-name-of-some-length.example", page, i);
 			v[i] = text[i];
-			end += sprintf(end, "%s\n", text[i]);
+			at += (size_t)snprintf(all + at, room - at, "%s\n",
+			    text[i]);
 		}
 		ck_assert_uint_eq(put(box.id, page, 1000, v), CODE_NONE);
 	}

@@ -97,7 +97,7 @@ waits(int fd, short what, int time_ms)
 	return poll(&p, 1, time_ms) == 1;
 }
 
-/* ---- in the box ------------------------------------------------------------ */
+/* ---- in the box -------------------------------------------------------- */
 
 /* errno of connect(2), 0: it is open, ETIME; *ret_fd may be NULL. */
 static int
@@ -162,7 +162,7 @@ asks(void *arg)
 	return 0;
 }
 
-/* ---- in proxyd's place ------------------------------------------------------ */
+/* ---- in proxyd's place ------------------------------------------------- */
 
 /* The next connection; it is for this, and from the box's own address. */
 static void
@@ -253,7 +253,7 @@ status(void)
 	return m.body.net_status_is;
 }
 
-/* ---- what arrives ----------------------------------------------------------- */
+/* ---- what arrives ------------------------------------------------------ */
 
 START_TEST(arrives)
 {
@@ -361,7 +361,7 @@ START_TEST(not_direct)
 }
 END_TEST
 
-/* ---- what does not ----------------------------------------------------------- */
+/* ---- what does not ----------------------------------------------------- */
 
 static const char *const	away[] = { "1.2.3.4", "10.0.2.2",
 	"169.254.169.254", "198.19.255.2", "198.19.255.4", "8.8.8.8",
@@ -480,7 +480,7 @@ START_TEST(udp_fails_at_once)
 }
 END_TEST
 
-/* ---- what a box binds itself ------------------------------------------------- */
+/* ---- what a box binds itself ------------------------------------------- */
 
 static const struct { int type; const char *on; int port; } hijacks[] = {
 	{ SOCK_STREAM, SYNTH, 443 },
@@ -611,7 +611,7 @@ START_TEST(nobody_serves)
 }
 END_TEST
 
-/* ---- too many ------------------------------------------------------------------ */
+/* ---- too many ---------------------------------------------------------- */
 
 #define MANY	3000
 #define NAMES_BURST	500		/* as in netd.h */
@@ -706,7 +706,7 @@ START_TEST(names_are_limited)
 }
 END_TEST
 
-/* ---- lives and deaths ------------------------------------------------------------ */
+/* ---- lives and deaths -------------------------------------------------- */
 
 /* Bound, or beside it: in the gap between two sets of daemons. */
 static int

@@ -51,7 +51,7 @@
 #define ERRNO(e)	(SECCOMP_RET_ERRNO | (uint32_t)(e))
 #define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* ---- the tables, read anew ------------------------------------------------ */
+/* ---- the tables, read anew --------------------------------------------- */
 
 enum test { EQ, GT, NE };
 
@@ -204,7 +204,7 @@ holds(const struct row *r, const struct seccomp_data *d)
 	return 1;
 }
 
-/* ---- an interpreter -------------------------------------------------------- */
+/* ---- an interpreter ---------------------------------------------------- */
 
 struct prog { struct sock_filter f[4096]; size_t n; };
 
@@ -277,7 +277,7 @@ read_prog(const struct table *t, const struct target *a, struct prog *ret,
 	ck_assert_uint_gt(ret->n, 50);
 }
 
-/* ---- the comparison --------------------------------------------------------- */
+/* ---- the comparison ---------------------------------------------------- */
 
 #define NEWEST	450		/* above: ENOSYS, as for clone3 */
 
@@ -461,7 +461,7 @@ START_TEST(built_in)
 }
 END_TEST
 
-/* ---- by the kernel ------------------------------------------------------------ */
+/* ---- by the kernel ----------------------------------------------------- */
 
 #define KILLED	-1
 #define DONE	0		/* else an errno */
@@ -626,7 +626,7 @@ START_TEST(by_the_kernel)
 }
 END_TEST
 
-/* ---- Landlock ------------------------------------------------------------- */
+/* ---- Landlock ---------------------------------------------------------- */
 
 static int	dir = -1, abstract = -1;
 static pid_t	parent;

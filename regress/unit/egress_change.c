@@ -27,7 +27,7 @@
 #define PUBLIC6		"2001:db8:1::10"
 #define SOON_US		50000
 
-/* ---- in the places of the others ----------------------------------------- */
+/* ---- in the places of the others --------------------------------------- */
 
 static struct change	*held;		/* by pool.c */
 static struct chan	 netd_end, apid_end;
@@ -150,7 +150,7 @@ told(void)
 	return m.row->type;
 }
 
-/* ---- the box ------------------------------------------------------------- */
+/* ---- the box ----------------------------------------------------------- */
 
 static struct net	*box;
 
@@ -253,7 +253,7 @@ open_wide(void *arg)
 	    (!lab.v6 || lab_tcp(PUBLIC6, LAB_PORT, NULL) == 0) ? 0 : 1;
 }
 
-/* ---- connections --------------------------------------------------------- */
+/* ---- connections ------------------------------------------------------- */
 
 static const struct { const char *to; int type, v6; } outs[] = {
 	{ PUBLIC, SOCK_STREAM, 0 }, { PUBLIC, SOCK_DGRAM, 0 },
@@ -337,7 +337,7 @@ START_TEST(out_ends_inner_lives)
 }
 END_TEST
 
-/* ---- many ---------------------------------------------------------------- */
+/* ---- many -------------------------------------------------------------- */
 
 #define MANY	1000			/* EGRESS_SYN_BURST */
 
@@ -351,7 +351,7 @@ many(void *arg)
 
 	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
 		return 1;
-	(void)flow_listen(AF_INET, 8080);	/* nobody accepts: they are open */
+	(void)flow_listen(AF_INET, 8080); /* nobody accepts: they are open */
 	for (i = 0; i < MANY; i++) {
 		own[i] = flow_connect("127.0.0.1", 8080, SOCK_STREAM);
 		fd[i] = flow_connect(PUBLIC, 9090, SOCK_STREAM);
@@ -407,7 +407,7 @@ START_TEST(thousand)
 }
 END_TEST
 
-/* ---- to and fro ---------------------------------------------------------- */
+/* ---- to and fro -------------------------------------------------------- */
 
 /* The first of three: the uplink was asked for, and nothing else is seen. */
 static void
@@ -527,7 +527,7 @@ START_TEST(fails_to_none)
 }
 END_TEST
 
-/* ---- by name -------------------------------------------------------------- */
+/* ---- by name ----------------------------------------------------------- */
 
 static void
 cut(void)
@@ -819,7 +819,7 @@ START_TEST(list_is_read)
 }
 END_TEST
 
-/* ---- meanwhile ----------------------------------------------------------- */
+/* ---- meanwhile --------------------------------------------------------- */
 
 static void
 host_lost(void)
@@ -935,7 +935,7 @@ START_TEST(followed_meanwhile)
 }
 END_TEST
 
-/* ---- what is found ------------------------------------------------------- */
+/* ---- what is found ----------------------------------------------------- */
 
 static enum ruleset
 found(void)

@@ -155,7 +155,7 @@ attempt(void *arg)
 	e = a->proto == IPPROTO_TCP ? lab_tcp(a->to, a->port, NULL) :
 	    a->proto == IPPROTO_UDP ? lab_udp(a->to, a->port) : raw(a);
 	us = lab_us() - t0;
-	if (e == a->want && us < 400000)	/* none waits for half a second */
+	if (e == a->want && us < 400000) /* none waits for half a second */
 		return 0;
 	fprintf(stderr, "%s: %s, not %s, after %ld us\n", a->to, strerror(e),
 	    strerror(a->want), us);

@@ -402,7 +402,7 @@ START_TEST(next_message)
 }
 END_TEST
 
-/* ---- limits ------------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------ */
 
 static int
 status_of(const char *bytes, size_t len)
@@ -440,11 +440,12 @@ with_target(size_t n)
 static int
 with_fields(size_t count, size_t line)
 {
-	char	*s = malloc(100 + count * (line + 2));
+	size_t	 room = 100 + count * (line + 2);
+	char	*s = malloc(room);
 	size_t	 i, at;
 	int	 r;
 
-	at = (size_t)sprintf(s, "GET / HTTP/1.1\r\n" H);
+	at = (size_t)snprintf(s, room, "GET / HTTP/1.1\r\n" H);
 	for (i = 0; i < count; i++) {
 		memset(s + at, 'a', line);
 		s[at + 1] = ':';
@@ -475,7 +476,7 @@ START_TEST(limits)
 }
 END_TEST
 
-/* ---- each byte ------------------------------------------------------------------ */
+/* ---- each byte --------------------------------------------------------- */
 
 static int
 in(const char *set, int c)
@@ -539,7 +540,7 @@ START_TEST(each_byte)
 }
 END_TEST
 
-/* ---- mutations --------------------------------------------------------------------- */
+/* ---- mutations --------------------------------------------------------- */
 
 static size_t
 mutate(char *s, size_t len, size_t cap)

@@ -34,7 +34,7 @@ static struct netns_made	 next;		/* the maker's next answer */
 static int			 has_next;
 static struct chan		 privd, uplinkd;
 
-/* ---- in place of the others ---------------------------------------------- */
+/* ---- in place of the others -------------------------------------------- */
 
 uint64_t	__wrap_mono_ms(void);
 
@@ -287,7 +287,7 @@ netd_sent(struct chan *c, int result)
 	answered += c == &privd;
 }
 
-/* ---- the rig ------------------------------------------------------------- */
+/* ---- the rig ----------------------------------------------------------- */
 
 static void
 pair(int ret[2])
@@ -428,7 +428,7 @@ create(int slow)
 	return n;
 }
 
-/* ---- tests --------------------------------------------------------------- */
+/* ---- tests ------------------------------------------------------------- */
 
 START_TEST(drained)
 {
@@ -522,7 +522,7 @@ START_TEST(on_its_way)
 }
 END_TEST
 
-/* ---- an uplinkd that does not answer ------------------------------------- */
+/* ---- an uplinkd that does not answer ----------------------------------- */
 
 #define LATE_MS		10000
 #define MOST_MS		20000
