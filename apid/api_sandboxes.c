@@ -72,6 +72,67 @@ row_ask(struct http_req *r, const char *id,
 	peer_ask(env.stored, MSG_SANDBOX_GET, &m, T_STORE, row_told, a);
 }
 
+/* ---- one, with its names ------------------------------------------ */
+
+struct ask_names {
+	struct http_req	*req;
+	int		 status;
+	struct box	*box;		/* referenced */
+};
+
+static json_t *
+named_json(const struct wire_bin *row)
+{
+	struct row_named	n;
+
+	if (wire_decode_into(&wire_row_named, row->data, row->len, NULL, 0,
+	    &n) == -1)
+		return NULL;
+	return json_pack("{ss sI sI sI sI}", "name", n.name,
+	    "connections", (json_int_t)n.connections,
+	    "open", (json_int_t)n.open,
+	    "sentBytes", (json_int_t)n.sent_bytes,
+	    "receivedBytes", (json_int_t)n.received_bytes);
+}
+
+/* What netd does not tell is null: the rest is told all the same. */
+static void
+names_told(void *arg, const struct msg *m)
+{
+	struct ask_names	*a = arg;
+	const struct wire_list	*rows = &m->body.net_names_are.rows;
+	json_t			*o = box_json(a->box), *names = json_null();
+	size_t			 i;
+
+	if (m->row->type == MSG_NET_NAMES_ARE)
+		names = json_array();
+	for (i = 0; json_is_array(names) && i < rows->n; i++)
+		(void)json_array_append_new(names,	/* NULL: left out */
+		    named_json(&rows->v[i]));
+	(void)json_object_set_new(o, "names", names);
+	http_reply_json(a->req, a->status, o);
+	box_unref(a->box);
+	free(a);
+}
+
+void
+api_reply_box(struct http_req *r, int status, struct box *b)
+{
+	struct msg_net_names	 m = { .after = "" };
+	struct ask_names	*a;
+
+	if (b->network != NETWORK_ALLOWLIST || b->state != BOX_READY) {
+		http_reply_json(r, status, box_json(b));
+		return;
+	}
+	a = xcalloc(1, sizeof(*a));
+	a->req = r;
+	a->status = status;
+	a->box = box_ref(b);
+	(void)str_copy(m.id, b->id, sizeof(m.id));
+	peer_ask(env.netd, MSG_NET_NAMES, &m, T_PRIVD, names_told, a);
+}
+
 /* ---- create ------------------------------------------------------- */
 
 static int
@@ -239,7 +300,7 @@ create_done(struct box *b, const struct boot_result *res, void *arg)
 	json_t		*m;
 
 	if (res->code == CODE_NONE) {
-		http_reply_json(r, 201, box_json(b));
+		api_reply_box(r, 201, b);
 		return;
 	}
 	m = json_pack("{ss}", "sandboxId", b->id);
@@ -320,7 +381,7 @@ create_made(struct http_req *r, const struct key_made *made)
 		    "sandboxId", b->id), "The sandbox is quarantined: %s.",
 		    b->reason);
 	else
-		http_reply_json(r, 201, box_json(b));
+		api_reply_box(r, 201, b);
 }
 
 /* list (or NULL) becomes the box's. */
@@ -550,64 +611,13 @@ reply_row(struct http_req *r, const struct row_sandbox *row)
 	http_reply_json(r, 200, o);
 }
 
-struct ask_names {
-	struct http_req	*req;
-	struct box	*box;		/* referenced */
-};
-
-static json_t *
-named_json(const struct wire_bin *row)
-{
-	struct row_named	n;
-
-	if (wire_decode_into(&wire_row_named, row->data, row->len, NULL, 0,
-	    &n) == -1)
-		return NULL;
-	return json_pack("{ss sI sI sI sI}", "name", n.name,
-	    "connections", (json_int_t)n.connections,
-	    "open", (json_int_t)n.open,
-	    "sentBytes", (json_int_t)n.sent_bytes,
-	    "receivedBytes", (json_int_t)n.received_bytes);
-}
-
-/* What netd does not tell is null: the rest is told all the same. */
-static void
-names_told(void *arg, const struct msg *m)
-{
-	struct ask_names	*a = arg;
-	const struct wire_list	*rows = &m->body.net_names_are.rows;
-	json_t			*o = box_json(a->box), *names = json_null();
-	size_t			 i;
-
-	if (m->row->type == MSG_NET_NAMES_ARE)
-		names = json_array();
-	for (i = 0; json_is_array(names) && i < rows->n; i++)
-		(void)json_array_append_new(names,	/* NULL: left out */
-		    named_json(&rows->v[i]));
-	(void)json_object_set_new(o, "names", names);
-	http_reply_json(a->req, 200, o);
-	box_unref(a->box);
-	free(a);
-}
-
 void
 api_sandbox_get(struct http_req *r)
 {
-	struct msg_net_names	 m = { .wire_end = 0 };
-	struct ask_names	*a;
-	struct box		*b;
+	struct box	*b = box_or_row(r, reply_row);
 
-	if ((b = box_or_row(r, reply_row)) == NULL)
-		return;
-	if (b->network != NETWORK_ALLOWLIST || b->state != BOX_READY) {
-		http_reply_json(r, 200, box_json(b));
-		return;
-	}
-	a = xcalloc(1, sizeof(*a));
-	a->req = r;
-	a->box = box_ref(b);
-	(void)str_copy(m.id, b->id, sizeof(m.id));
-	peer_ask(env.netd, MSG_NET_NAMES, &m, T_PRIVD, names_told, a);
+	if (b != NULL)
+		api_reply_box(r, 200, b);
 }
 
 static void

@@ -687,6 +687,8 @@ void	 api_no_session(struct http_req *, enum wb_code);
 enum wb_code code_find(const char *name);
 /* The member that a code of a peer's speaks of, or NULL. */
 const char *api_field(enum wb_code);
+/* Answers with the box, and what was done in it by name; now or later. */
+void	 api_reply_box(struct http_req *, int status, struct box *);
 /* A code and a detail of a peer's as a problem, with the member at fault. */
 void	 api_fail(struct http_req *, enum wb_code, const char *detail);
 /* The same with the session's id, where it may go on. */

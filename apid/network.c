@@ -207,7 +207,7 @@ change_told(void *arg, const struct msg *m)
 	c->box->net_told = 1;
 	c->box->list_due = 0;
 	if (c->req != NULL)
-		http_reply_json(c->req, 200, box_json(c->box));
+		api_reply_box(c->req, 200, c->box);
 	else
 		amended(c->box);
 	change_over(c);

@@ -704,6 +704,7 @@ END_TEST
 START_TEST(names)
 {
 	auto_free char	*body = NULL, *egress = NULL, *all = NULL;
+	auto_free char	*made = NULL, *changed_to = NULL, *list = NULL;
 
 	w.s->odd_names = _i;
 	ck_assert_int_eq(on("GET", "good-a", "", NULL, &body), 200);
@@ -713,6 +714,16 @@ START_TEST(names)
 	ck_assert_int_eq(world_http(&w, "GET", "/v1/sandboxes", NULL, &all),
 	    200);
 	ck_has_not(all, "a.example");
+	/* and whenever one is told of alone */
+	ck_assert_int_eq(create("good-c", LIST "[\"c.example\"]", &made),
+	    201);
+	ck_has(made, "\"names\":[" A_NAME "," B_NAME "]");
+	ck_assert_int_eq(put("good-a", "{" LIST "[\"c.example\"]}", &list),
+	    200);
+	ck_has(list, "\"names\":[" A_NAME "," B_NAME "]");
+	ck_assert_int_eq(put("good-n", "{" LIST "[\"c.example\"]}",
+	    &changed_to), 200);
+	ck_has(changed_to, "\"names\":[" A_NAME "," B_NAME "]");
 }
 END_TEST
 
