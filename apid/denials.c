@@ -452,6 +452,11 @@ denials_ask(const struct box *b, struct peer *p, uint32_t rid)
 	    .sent_bytes = b->sent_bytes, .sent_packets = b->sent_packets,
 	    .received_bytes = b->received_bytes,
 	    .received_packets = b->received_packets,
+	    .name = b->denied_told[DENIED_NAME],
+	    .port = b->denied_told[DENIED_PORT],
+	    .tls = b->denied_told[DENIED_TLS],
+	    .http = b->denied_told[DENIED_HTTP],
+	    .exhausted = b->denied_told[DENIED_EXHAUSTED],
 	};
 	struct msg_error		 e = { .code = CODE_BUSY,
 					    .detail = "read what was told" };

@@ -69,6 +69,8 @@ denied_told(struct peer *p, const struct msg *m)
 	    .sent_bytes = a->sent_bytes, .sent_packets = a->sent_packets,
 	    .received_bytes = a->received_bytes,
 	    .received_packets = a->received_packets,
+	    .name = a->name, .port = a->port, .tls = a->tls, .http = a->http,
+	    .exhausted = a->exhausted,
 	};
 	struct waiter				*w;
 

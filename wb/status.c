@@ -22,17 +22,26 @@ network(struct chan *c)
 	(void)printf("network  %s\n", network_name((unsigned int)n->network));
 	if (!n->counted)
 		return 0;
-	(void)printf("sent     %" PRIu64 " bytes, %" PRIu64 " packets\n"
-	    "received %" PRIu64 " bytes, %" PRIu64 " packets\n"
-	    "begun    %" PRIu64 " connections\n"
+	/* of allowlist the host alone tells bytes, and by name */
+	if (n->network == NETWORK_EGRESS)
+		(void)printf("sent     %" PRIu64 " bytes, %" PRIu64 " packets\n"
+		    "received %" PRIu64 " bytes, %" PRIu64 " packets\n",
+		    n->sent_bytes, n->sent_packets, n->received_bytes,
+		    n->received_packets);
+	(void)printf("begun    %" PRIu64 " connections\n"
 	    "asked    %" PRIu64 " names\n"
 	    "denied   %" PRIu64 " packets: %" PRIu64 " sealed, %" PRIu64
 	    " host, %" PRIu64 " limited, %" PRIu64 " protocol, %" PRIu64
 	    " address\n",
-	    n->sent_bytes, n->sent_packets, n->received_bytes,
-	    n->received_packets, n->connections, n->names,
+	    n->connections, n->names,
 	    n->sealed + n->host + n->limited + n->protocol + n->address,
 	    n->sealed, n->host, n->limited, n->protocol, n->address);
+	if (n->network == NETWORK_ALLOWLIST)
+		(void)printf("by name  %" PRIu64 " denied: %" PRIu64 " name, %"
+		    PRIu64 " port, %" PRIu64 " tls, %" PRIu64 " http, %" PRIu64
+		    " names-exhausted\n",
+		    n->name + n->port + n->tls + n->http + n->exhausted,
+		    n->name, n->port, n->tls, n->http, n->exhausted);
 	return 0;
 }
 

@@ -236,7 +236,16 @@ START_TEST(asked)
 	struct msg_net_denied	 m = of("asks-1", 5);
 	uint8_t			 first[] = { 10, 0, 0, 0 };
 	char			 path[128];
+	unsigned int		 rule;
 
+	/* by name: 5 of the first rule to 9 of the last */
+	for (rule = DENIED_NAME; rule <= DENIED_EXHAUSTED; rule++) {
+		m.rule = rule;
+		(void)str_copy(m.name, "x.example", sizeof(m.name));
+		world_denied(&w, &m, metadata, 0, 1);
+		m.count++;
+	}
+	m = of("asks-1", 5);
 	world_denied(&w, &m, first, 4, 100);
 	m = of("good-e", 1);
 	world_denied(&w, &m, metadata, 4, 1);
@@ -253,6 +262,7 @@ START_TEST(asked)
 	ck_assert_uint_eq(b->answers + b->refusals, b->asks);
 	ck_assert_uint_gt(b->answers, 100);
 	ck_assert_uint_eq(b->denied_rows, 64);
+	ck_assert_uint_eq(b->denied_by_name, 98765);
 	first[3] = 99;
 	ck_assert_mem_eq(b->denied_addr, first, 4);
 	ck_assert_uint_eq(b->denied_count, 5);

@@ -253,10 +253,13 @@ rn_asks(struct rn *r)
 }
 
 static void
-rn_denials(struct world_box *b, const struct wire_list *rows)
+rn_denials(struct world_box *b, const struct msg_box_denials_are *a)
 {
-	struct row_denied	d;
+	const struct wire_list	*rows = &a->rows;
+	struct row_denied	 d;
 
+	b->denied_by_name = a->name + a->port * 10 + a->tls * 100 +
+	    a->http * 1000 + a->exhausted * 10000;
 	b->denied_rows = (unsigned int)rows->n;
 	if (rows->n != 0 && wire_decode_into(&wire_row_denied,
 	    rows->v[0].data, rows->v[0].len, NULL, 0, &d) == 0) {
@@ -286,7 +289,7 @@ rn_msg(struct rn *r, const struct msg *m)
 			rn_asks(r);
 		break;
 	case MSG_BOX_DENIALS_ARE:
-		rn_denials(r->box, &m->body.box_denials_are.rows);
+		rn_denials(r->box, &m->body.box_denials_are);
 		break;
 	case MSG_ERROR:
 		r->box->refusals += m->body.error.code == CODE_BUSY;

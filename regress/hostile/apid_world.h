@@ -99,7 +99,8 @@ struct world_box {
 	unsigned log_lines;		/* that came to launch.log */
 	unsigned started, finished;	/* session rows */
 	volatile unsigned asks, answers, refusals;	/* ACT_ASKS */
-	unsigned denied_rows;		/* of the last answer; its first: */
+	uint64_t denied_by_name;	/* of the last answer: of all rules */
+	unsigned denied_rows;		/* its rows; the first: */
 	uint8_t	 denied_addr[16];
 	uint64_t denied_count;
 	/* its list: what was put last, and what is recorded */

@@ -409,15 +409,18 @@ box_recv(struct chan *c, struct msg *m)
 	return r;
 }
 
-/* What a host says that has counted a little. */
+/* What a host says that has counted a little; the next time, by name. */
 static void
 tell_network(struct chan *c, uint32_t rid)
 {
-	struct msg_box_denials_are	a = { .network = NETWORK_EGRESS,
+	static unsigned int		n;
+	struct msg_box_denials_are	a = { .network = n++ % 2 == 0 ?
+	    NETWORK_EGRESS : NETWORK_ALLOWLIST,
 	    .counted = 1, .sealed = 2, .host = 3, .limited = 4,
 	    .protocol = 5, .address = 12, .connections = 6, .sent_bytes = 7,
 	    .sent_packets = 8, .received_bytes = 9, .received_packets = 10,
-	    .names = 11 };
+	    .names = 11, .name = 13, .port = 14, .tls = 15, .http = 16,
+	    .exhausted = 17 };
 
 	if (chan_send(c, MSG_BOX_DENIALS_ARE, rid, &a, -1) == -1)
 		die("BOX_DENIALS_ARE: %s", c->why);

@@ -62,6 +62,16 @@ START_TEST(test_wb)
 	    "asked    11 names\n"
 	    "denied   26 packets: 2 sealed, 3 host, 4 limited, "
 	    "5 protocol, 12 address\n"));
+	ck_assert_ptr_null(strstr(out, "by name"));
+	free(out);
+	out = sh(s);
+	ck_assert_ptr_nonnull(strstr(out, "network  allowlist\n"
+	    "begun    6 connections\n"
+	    "asked    11 names\n"
+	    "denied   26 packets: 2 sealed, 3 host, 4 limited, "
+	    "5 protocol, 12 address\n"
+	    "by name  75 denied: 13 name, 14 port, 15 tls, 16 http, "
+	    "17 names-exhausted\n"));
 	free(out);
 	free(s);
 }
