@@ -169,7 +169,18 @@ status(const char *id)
 	return m.body.net_status_is;
 }
 
-/* ---- tests ----------------------------------------------------------------- */
+static void
+until_up(const char *id)
+{
+	int	i;
+
+	for (i = 0; status(id).uplink == 0; i++) {
+		ck_assert_int_lt(i, 500);
+		(void)poll(NULL, 0, 10);
+	}
+}
+
+/* ---- tests -------------------------------------------------------------- */
 
 /* The answer to NET_MAKE waits for uplinkd's; what it is asked is the same. */
 START_TEST(waits_for_uplink)
@@ -236,8 +247,7 @@ START_TEST(lost_and_found)
 	up = asked(&again, 0, NULL);
 	ck_assert_uint_eq(again, k);
 	say_started(k, up, 0);
-	while (status(ID1).uplink == 0)
-		(void)poll(NULL, 0, 10);
+	until_up(ID1);
 	ck_assert_uint_eq(open_is(k), MSG_NET_OPENED);
 	/* an open one stays open, and is told as not whole until then */
 	say_down(k);
@@ -246,8 +256,7 @@ START_TEST(lost_and_found)
 	ck_assert_uint_eq(status(ID1).state, 1);
 	ck_assert_uint_eq(status(ID1).uplink, 0);
 	say_started(k, up, 0);
-	while (status(ID1).uplink == 0)
-		(void)poll(NULL, 0, 10);
+	until_up(ID1);
 }
 END_TEST
 
@@ -325,8 +334,7 @@ START_TEST(adopted)
 	ck_assert_uint_eq(status(ID1).uplink, 0);
 	up = asked(&again, 0, NULL);
 	say_started(k, up, 0);
-	while (status(ID1).uplink == 0)
-		(void)poll(NULL, 0, 10);
+	until_up(ID1);
 	close(netns);
 }
 END_TEST
@@ -388,7 +396,7 @@ START_TEST(adopted_and_cut)
 }
 END_TEST
 
-/* ---- one becomes another --------------------------------------------------- */
+/* ---- one becomes another ------------------------------------------------ */
 
 static uint32_t
 ask_change(const char *id, uint64_t network)
@@ -689,8 +697,7 @@ START_TEST(mute)
 	/* other kinds go on, and what comes late is welcome */
 	(void)world_net(&w, ID2, NULL);
 	say_started(k1, up, 1);
-	while (status(ID1).uplink == 0)
-		(void)poll(NULL, 0, 10);
+	until_up(ID1);
 	ck_assert(daemon_logged(w.log, "uplinkd answers again"));
 }
 END_TEST
@@ -702,6 +709,7 @@ START_TEST(pool)
 	struct msg		 m;
 	unsigned int		 k, pooled, next, taken;
 	uint32_t		 rid, up;
+	int			 i;
 
 	world_kill(&w);
 	w.conf.egress_pool = 1;
@@ -718,8 +726,8 @@ START_TEST(pool)
 	ck_assert_uint_eq(open_is(pooled), MSG_NET_OPENED);
 	up = asked(&next, 0, NULL);
 	say_started(next, up, 0);
-	while (quiet(&w.uplinkd, 50) == 0)
-		;
+	for (i = 0; quiet(&w.uplinkd, 50) == 0; i++)
+		ck_assert_int_lt(i, 100);
 	/* one that dies in the pool is not handed out */
 	say_down(next);
 	up = asked(&taken, 0, NULL);
