@@ -38,6 +38,7 @@ awk '
 function flat(first,	i, text, glue, close_) {
 	text = close_ = ""
 	glue = 1
+	gsub(/\\&/, "")
 	for (i = first; i <= NF; i++) {
 		if ($i ~ /^(Cm|Ar|Li)$/)
 			continue

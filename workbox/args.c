@@ -412,17 +412,39 @@ args_host(const struct args *a)
 	return all;
 }
 
-static void
-help_opt(const struct opt *o, FILE *f)
+/* "-h, --help", "    --name NAME"; its length. */
+static int
+help_left(const struct opt *o, char ret[64])
 {
-	char	left[64];
-
-	(void)snprintf(left, sizeof left, "%c%c%s--%s%s%s",
+	return snprintf(ret, 64, "%c%c%s--%s%s%s",
 	    o->letter != 0 ? '-' : ' ', o->letter != 0 ? o->letter : ' ',
 	    o->letter != 0 ? ", " : "  ", o->name, o->arg != NULL ? " " : "",
 	    o->arg != NULL ? o->arg : "");
+}
+
+/* The columns of the longest, as many as they have in most commands. */
+static int
+help_cols(const struct cmd *cmd)
+{
+	const struct opt	*o;
+	char			 left[64];
+	size_t			 i;
+	int			 cols = 26, n;
+
+	for (i = 0; (o = args_opt(cmd, i)) != NULL; i++)
+		if ((n = help_left(o, left)) > cols)
+			cols = n;
+	return cols;
+}
+
+static void
+help_opt(const struct opt *o, int cols, FILE *f)
+{
+	char	left[64];
+
+	(void)help_left(o, left);
 	/* main() looks whether all was written */
-	(void)fprintf(f, "  %-26s %s%s\n", left, o->doc,
+	(void)fprintf(f, "  %-*s %s%s\n", cols, left, o->doc,
 	    o->many ? " (may be repeated)" : "");
 }
 
@@ -432,6 +454,7 @@ args_help(const struct cmd *cmd, FILE *f)
 {
 	const struct opt	*t[NTABLES], *o;
 	size_t			 i;
+	int			 cols = help_cols(cmd);
 
 	(void)fprintf(f, "usage: workbox %s [OPTION ...]%s%s\n%s.\n",
 	    cmd->name, *cmd->operands == '\0' ? "" : " ", cmd->operands,
@@ -443,6 +466,6 @@ args_help(const struct cmd *cmd, FILE *f)
 		if (i == 1 || (i == 0 && t[0] != NULL))
 			(void)putc('\n', f);
 		for (o = t[i]; o != NULL && o->name != NULL; o++)
-			help_opt(o, f);
+			help_opt(o, cols, f);
 	}
 }

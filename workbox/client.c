@@ -49,6 +49,7 @@ static struct {
 	const char	*ca;			/* borrowed; file, or NULL */
 	long		 limit_ms;		/* of each request; 0: none */
 	char		*about;			/* owned; "OPERAND: " or NULL */
+	char		*(*field_fn)(const char *);	/* or NULL */
 } cl;
 
 /* ---- where and who ----------------------------------------------------- */
@@ -194,6 +195,12 @@ const char *
 client_server(void)
 {
 	return cl.given;
+}
+
+void
+client_fields(char *(*fn)(const char *))
+{
+	cl.field_fn = fn;
 }
 
 /* ---- paths ------------------------------------------------------------- */
@@ -583,8 +590,12 @@ problem(const struct req *r)
 	const char	*code = json_str(j, "code");
 	const char	*detail = json_str(j, "detail");
 	const char	*field = json_str(j, "field");
+	auto_free char	*words = cl.field_fn == NULL ? NULL :
+			    cl.field_fn(field);
 	int		 rc = problem_exit(code);
 
+	if (words != NULL)
+		field = words;
 	if (*detail == '\0')
 		detail = json_str(j, "title");
 	if (*detail != '\0')

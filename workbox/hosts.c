@@ -16,7 +16,7 @@
 #include "xmalloc.h"
 
 #define BYTES_MAX	(8UL * 1024 * 1024)	/* of a file, with comments */
-#define FORM		"HOST[:PORT[,PORT...]] or *.SUFFIX"
+#define FORM		HOST_FORM " or *.SUFFIX"
 
 /* ---- entries ------------------------------------------------------------- */
 
@@ -39,6 +39,63 @@ trim(const char **s, size_t n)
 	return n;
 }
 
+/* ---- where they stand ---------------------------------------------------- */
+
+/* Of each entry of the one list that is sent; they live as long as we do. */
+static char	*origin[ALLOW_MAX];
+
+static void
+origin_set(size_t i, const char *where)
+{
+	free(origin[i]);
+	origin[i] = xstrdup(where);
+}
+
+/* The number in "allow[3]", or -1. */
+static long
+entry_number(const char *field)
+{
+	char	*end;
+	long	 n;
+
+	if (strncmp(field, "allow[", 6) != 0)
+		return -1;
+	n = strtol(field + 6, &end, 10);
+	return n >= 0 && n < ALLOW_MAX && strcmp(end, "]") == 0 ? n : -1;
+}
+
+char *
+hosts_where(const char *field)
+{
+	static const char *const	changes[] = { "add", "remove" };
+	long				n = entry_number(field);
+	size_t				i, len;
+
+	if (n != -1)
+		return origin[n] == NULL ? NULL : xstrdup(origin[n]);
+	for (i = 0; i < 2; i++) {
+		len = strlen(changes[i]);
+		if (strncmp(field, changes[i], len) == 0 &&
+		    (field[len] == '[' || field[len] == '\0'))
+			return xasprintf("--%s", changes[i]);
+	}
+	return NULL;
+}
+
+/* ---- taken into a list --------------------------------------------------- */
+
+/* Blanks and controls within n bytes: no name of a host has any. */
+static int
+has_gaps(const char *s, size_t n)
+{
+	size_t	i;
+
+	for (i = 0; i < n; i++)
+		if ((unsigned char)s[i] <= ' ' || s[i] == 0x7f)
+			return 1;
+	return 0;
+}
+
 /* where: for messages: an option, or a file and its line. */
 static int
 add(json_t *list, const char *where, const char *s, size_t n)
@@ -49,9 +106,14 @@ add(json_t *list, const char *where, const char *s, size_t n)
 	if (json_array_size(list) == ALLOW_MAX)
 		return fail("%s: expected at most %d entries in all", where,
 		    ALLOW_MAX);
-	if (memchr(s, '\0', n) != NULL ||
-	    json_array_append_new(list, json_stringn(s, n)) == -1)
+	if (memchr(s, '\0', n) != NULL)
 		return fail("%s: expected UTF-8", where);
+	if (has_gaps(s, n))
+		return fail("%s: expected one " FORM ", without blanks and "
+		    "control characters, not \"%.*s\"", where, (int)n, s);
+	if (json_array_append_new(list, json_stringn(s, n)) == -1)
+		return fail("%s: expected UTF-8", where);
+	origin_set(json_array_size(list) - 1, where);
 	return 0;
 }
 
@@ -163,6 +225,90 @@ hosts_preset(json_t *list, const char *dir, const char *name)
 	if (*all == '\0')
 		return fail("--preset: there are none in %s", dir);
 	return fail("--preset: there is no \"%s\"; there are %s", name, all);
+}
+
+/* ---- held against what there is ------------------------------------------ */
+
+/* Ports in order, each once.  How many, or -1. */
+static int
+ports_plain(const char *s, unsigned int ret[ALLOW_PORTS])
+{
+	unsigned long	v;
+	char		*end;
+	int		 i, n = 0;
+
+	do {
+		v = strtoul(s, &end, 10);
+		if (end == s || *s < '1' || *s > '9' || v > 65535)
+			return -1;
+		for (i = n; i > 0 && ret[i - 1] > v; i--)
+			;
+		if (i == 0 || ret[i - 1] != v) {
+			if (n == ALLOW_PORTS)
+				return -1;
+			memmove(ret + i + 1, ret + i,
+			    (size_t)(n - i) * sizeof *ret);
+			ret[i] = (unsigned int)v;
+			n++;
+		}
+		s = end + 1;
+	} while (*end == ',');
+	return *end == '\0' ? n : -1;
+}
+
+/*
+ * The canonical form, as the server lists it, of an entry in ASCII that it
+ * has taken.  0, or -1: only the server knows it.  *ret_host: how much of it
+ * is the host.
+ */
+static int
+plain(const char *s, char ret[ALLOW_TEXT], size_t *ret_host)
+{
+	unsigned int	port[ALLOW_PORTS];
+	size_t		n = strcspn(s, ":"), len = 0;
+	int		i, nports = 0;
+
+	if (n >= ALLOW_NAME ||
+	    (s[n] == ':' && (nports = ports_plain(s + n + 1, port)) == -1))
+		return -1;
+	for (; len < n; len++) {
+		if ((unsigned char)s[len] >= 0x80)
+			return -1;
+		ret[len] = s[len] >= 'A' && s[len] <= 'Z' ?
+		    (char)(s[len] - 'A' + 'a') : s[len];
+	}
+	len -= len > 0 && ret[len - 1] == '.';
+	ret[len] = '\0';
+	*ret_host = len;
+	if (nports == 2 && port[0] == 80 && port[1] == 443)
+		return 0;
+	for (i = 0; i < nports; i++)
+		len += (size_t)snprintf(ret + len, ALLOW_TEXT - len, "%c%u",
+		    i == 0 ? ':' : ',', port[i]);
+	return 0;
+}
+
+int
+hosts_missing(const json_t *list, const char *entry, const char **ret_near)
+{
+	char		 canon[ALLOW_TEXT];
+	const char	*s;
+	size_t		 i, host;
+
+	*ret_near = NULL;
+	if (plain(entry, canon, &host) == -1)
+		return 0;
+	for (i = 0; i < json_array_size(list); i++) {
+		s = json_string_value(json_array_get(list, i));
+		if (s == NULL)
+			continue;
+		if (strcmp(s, canon) == 0)
+			return 0;
+		if (strncmp(s, canon, host) == 0 &&
+		    (s[host] == '\0' || s[host] == ':'))
+			*ret_near = s;
+	}
+	return 1;
 }
 
 /* ---- all together -------------------------------------------------------- */

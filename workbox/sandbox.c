@@ -184,6 +184,7 @@ create_main(const struct args *a)
 		json_decref(body);
 		return rc;
 	}
+	client_fields(hosts_where);
 	path = client_path("/v1/sandboxes", NULL);
 	if (args_get(a, "no-wait") != NULL)
 		client_query(&path, "wait", "0");

@@ -137,9 +137,11 @@ int		 cmd_unknown(int argc, char **argv);
 
 /* ---- lists of hosts (hosts.c) ------------------------------------------ */
 
+#define HOST_FORM	"HOST[:PORT[,PORT...]]"
+
 /* Of commands that take a whole list. */
 #define HOSTS_OPTS							\
-	{ "allow", "HOST[:PORT]", "host that may be reached, with the "	\
+	{ "allow", HOST_FORM, "host that may be reached, with the "	\
 	    "network allowlist, at 443 and 80 without PORT; *.SUFFIX: "	\
 	    "all below it", 0, 1 },					\
 	{ "allow-file", "FILE", "file with such hosts, one a line; - for " \
@@ -155,6 +157,18 @@ const char *hosts_given(const struct args *);
  * read, or the kind is another.
  */
 int	 hosts_list(const struct args *, const char *kind, json_t *body);
+/*
+ * Where that stands which a server calls by its place in a body, "allow[3]":
+ * "FILE:LINE", or "--allow"; NULL: it is no such place.  The caller frees.
+ */
+char	*hosts_where(const char *field);
+/*
+ * 1: a list as the server tells it has no such entry; 0: it has, or only the
+ * server can say, as of names beyond ASCII.  *ret_near (borrowed: the list's)
+ * is an entry of it with the same host, or NULL.
+ */
+int	 hosts_missing(const json_t *list, const char *entry,
+	    const char **ret_near);
 /*
  * Entries from one option, a text (its name for messages), a file ("-": stdin)
  * or a preset in a directory, to the end of a list.  0, or fail()'s code.
@@ -293,6 +307,11 @@ void	 client_limit(long ms);		/* each request is given up then */
  */
 void	 client_about(const char *);
 const char *client_server(void);	/* as given, for messages */
+/*
+ * For messages: what the caller's words for a member of a body are, that a
+ * problem names; NULL: none.  The caller frees.
+ */
+void	 client_fields(char *(*fn)(const char *field));
 
 /*
  * A path from parts that are percent-encoded; the first is taken as it is.

@@ -289,7 +289,26 @@ like "  can be reached at once" "$(wget https://two.example.org/)" '^reached .* 
 ok "a whole list" wb network out allowlist --allow www.example.org --allow four.example.org:80
 like "  has what it has" "$(net out)" '"allow": *\["four.example.org:80", *"www.example.org"\]'
 is "  and no other" "$(caller name two.example.org </dev/null)" 3
+is "  which is told" "$(wb network out | lines)" \
+    '# allowlist, 2 entries four.example.org:80 www.example.org '
+is "  as the API tells it" "$(wb network out --format json)" \
+    "$(net out | python3 -m json.tool --indent 2)"
+ok "the kind alone" wb network out allowlist
+is "  says nothing" "$out" ''
+wb network out >"$work/list"
+is "  and leaves the list" "$(wc -l <"$work/list")" 3
+ok "what was told is a file for --allow-file" wb network out \
+    --allow-file "$work/list"
+is "  and the same list" "$(wb network out)" "$(cat "$work/list")"
+ok "to remove what is not listed" wb network out --remove four.example.org
+is "  is told" "$out" "workbox sandbox network: --remove four.example.org:\
+ was not on the list, which has four.example.org:80"
+is "  and changes nothing" "$(wb network out)" "$(cat "$work/list")"
 no "an entry that is none" 125 wb network out --add 10.1.2.3
+like "  is told by its option" "$out" '^[^:]*: out: --add: 10\.1\.2\.3: '
+printf '# mine\nwww.example.org\n\nhttps://www.example.org/\n' >"$work/list"
+no "  or one in a file" 125 wb network out --allow-file "$work/list"
+like "  by its line" "$out" "$work/list:4: https://www.example.org/: expected"
 no "  nor one too wide" 125 wb network out --add '*.org'
 no "  is for no other kind" 125 wb network out egress --allow www.example.org
 ok "what stays allowed goes on" timeout 60 "$WB_BIN" sandbox wait out "$keep"

@@ -55,6 +55,22 @@ is "a table has local ones" "$(TZ=XST-5:30 wb list --name one | awk 'NR == 2 { p
 is "no colour into a pipe" "$(TERM=xterm wb list | grep -c "$(printf '\033')")" 0
 is "ls is list" "$(wb ls)" "$(wb list)"
 
+# ---- the network
+ok "a network is told" wb network one
+is "by its kind" "$out" '# none'
+is "and as JSON" "$(wb network one --format json | tr -d ' \n')" \
+    '{"network":"none","allow":null}'
+no "a list for another kind" 125 wb network one none --allow a.example
+like "is refused by the option" "$out" '--allow goes with the network allowlist'
+ok "a list means its kind" wb network one --allow a.example
+is "which it has then" "$(wb network one | tr '\n' ' ')" \
+    '# allowlist, 1 entry a.example '
+ok "and the kind alone leaves it" wb network one allowlist
+is "as it is" "$(wb network one | tail -n 1)" a.example
+ok "back to none" wb network one none
+no "to add to no list" 125 wb network one --add a.example
+like "is refused by the option" "$out" '--add: the network of one is none'
+
 # ---- bash
 comp_file=$WB_PREFIX/share/bash-completion/completions/workbox
 # Words as bash splits them; the last one is completed.
@@ -79,6 +95,10 @@ if command -v bash >/dev/null; then
 	is "bash: behind =, which bash splits at" "$(comp sandbox list --format = j)" 'json '
 	is "bash: with nothing behind it" "$(comp sandbox list --format =)" 'json table '
 	is "bash: networks" "$(comp sandbox create --network '')" 'allowlist egress none '
+	is "bash: a network's options" "$(comp sandbox network one --a)" \
+	    '--add --allow --allow-file '
+	is "bash: presets" "$(comp sandbox network one --preset p)" 'pypi '
+	is "bash: a network's kind" "$(comp sandbox network one a)" 'allowlist '
 	is "bash: states" "$(comp sandbox list --state QUA)" 'QUARANTINED '
 	is "bash: root file systems" "$(comp sandbox create --config "$work/workbox.conf" --rootfs '')$(comp rootfs rm --state "$WB_STATE" '')" 'minimal '
 	is "bash: files" "$(comp sandbox list --token-file "$work/ke")" "$work/key "

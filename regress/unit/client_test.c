@@ -314,13 +314,124 @@ START_TEST(allowlist)
 	expect(0, "", "", "{\"network\":\"allowlist\",\"allow\":["
 	    "\"a.example\"]}");
 	with_input("", A(JSON("200", "{}")), "sandbox", "network", "b",
+	    "--allow", "a.example", NULL);
+	expect(0, "", "", "{\"network\":\"allowlist\",\"allow\":["
+	    "\"a.example\"]}");
+	with_input("", A(JSON("200", "{}")), "sandbox", "network", "b", "none",
+	    NULL);
+	expect(0, "", "", "{\"network\":\"none\"}");
+}
+END_TEST
+
+#define LIST	JSON("200", "{\"network\":\"allowlist\",\"allow\":[" \
+		"\"*.w.example\",\"a.example\",\"p.example:22,8000\"," \
+		"\"q.example:1\"]}")
+#define EMPTY	JSON("200", "{\"network\":\"allowlist\",\"allow\":[]}")
+#define NO_LIST	JSON("200", "{\"network\":\"none\",\"allow\":null}")
+#define OK	JSON("200", "{}")
+
+/* A sandbox alone: what it has, in a form that --allow-file takes. */
+START_TEST(network_told)
+{
+	with_input("", A(LIST), "sandbox", "network", "b", NULL);
+	expect(0, "# allowlist, 4 entries\n*.w.example\na.example\n"
+	    "p.example:22,8000\nq.example:1\n", "",
+	    "GET /v1/sandboxes/b/network ");
+	with_input("", A(EMPTY), "sandbox", "network", "b", NULL);
+	expect(0, "# allowlist, 0 entries: reaches nobody\n", "", NULL);
+	with_input("", A(NO_LIST), "sandbox", "network", "b", NULL);
+	expect(0, "# none\n", "", NULL);
+	with_input("", A(EMPTY), "sandbox", "network", "b", "--format", "json",
+	    NULL);
+	expect(0, "{\n  \"network\": \"allowlist\",\n  \"allow\": []\n}\n",
+	    "", NULL);
+	with_input("", A(JSON("200", "{\"network\":\"allowlist\",\"allow\":"
+	    "[\"a\\u001b[31m\"]}")), "sandbox", "network", "b", NULL);
+	expect(0, "# allowlist, 1 entry\na\\x1b[31m\n", "", NULL);
+	with_input("", A(JSON("404", NONE)), "sandbox", "network", "b", NULL);
+	expect(125, "", "b: no (not-found)", NULL);
+}
+END_TEST
+
+/* The kind alone leaves the list as it is. */
+START_TEST(network_kept)
+{
+	with_input("", A(LIST, OK), "sandbox", "network", "b", "allowlist",
+	    NULL);
+	expect(0, "", "", "GET /v1/sandboxes/b/network ");
+	expect(0, "", "", "{\"network\":\"allowlist\"}");
+	ck_assert_ptr_null(strstr(asked, "allow\":"));
+	with_input("", A(EMPTY, OK), "sandbox", "network", "b", "allowlist",
+	    NULL);
+	expect(0, "", "b has no entry on its list: it reaches nobody", NULL);
+	with_input("", A(NO_LIST, OK), "sandbox", "network", "b", "allowlist",
+	    NULL);
+	expect(0, "", "b has no entry on its list: it reaches nobody", NULL);
+}
+END_TEST
+
+START_TEST(network_changed)
+{
+	static const char *const	there[] = { "a.example", "A.example.",
+	    "a.example:443,80", "*.W.example", "p.example:8000,22,22",
+	    "B\303\274cher.example" /* who knows */ };
+	size_t				i;
+
+	with_input("", A(LIST, OK), "sandbox", "network", "b",
 	    "--remove", "a.example", "--add", "b.example", "--add", "c.example",
 	    NULL);
 	expect(0, "", "", "{\"network\":\"allowlist\",\"add\":["
 	    "\"b.example\",\"c.example\"],\"remove\":[\"a.example\"]}");
-	with_input("", A(JSON("200", "{}")), "sandbox", "network", "b", "none",
+	for (i = 0; i < sizeof there / sizeof there[0]; i++) {
+		with_input("", A(LIST, OK), "sandbox", "network", "b",
+		    "allowlist", "--remove", there[i], NULL);
+		expect(0, "", "", NULL);
+	}
+	with_input("", A(LIST, OK), "sandbox", "network", "b", "--remove",
+	    "w.example", NULL);
+	expect(0, "", "--remove w.example: was not on the list\n", NULL);
+	with_input("", A(LIST, OK), "sandbox", "network", "b", "--remove",
+	    "p.example:22", "--remove", "q.example", NULL);
+	expect(0, "", "--remove p.example:22: was not on the list, which has "
+	    "p.example:22,8000\n", "\"remove\":[\"p.example:22\","
+	    "\"q.example\"]");
+	expect(0, "", "--remove q.example: was not on the list, which has "
+	    "q.example:1\n", NULL);
+	with_input("", A(NO_LIST), "sandbox", "network", "b", "--add",
+	    "a.example", NULL);
+	expect(125, "", "--add: the network of b is none and has no list: "
+	    "expected allowlist, with --allow, --allow-file or --preset",
 	    NULL);
-	expect(0, "", "", "{\"network\":\"none\"}");
+}
+END_TEST
+
+#define BAD(f)	JSON("400", "{\"code\":\"bad-request\",\"field\":\"" f "\"," \
+		"\"detail\":\"why\"}")
+
+/* What a server says of an entry is told of where that was written. */
+START_TEST(entry_places)
+{
+	with_input("a.example\n# b\n\nc.example\n", A(BAD("allow[2]")),
+	    "sandbox", "create", "--allow", "x.example", "--allow-file", "-",
+	    NULL);
+	expect(125, "", "create: standard input:4: why (bad-request)\n", NULL);
+	with_input("a.example\n", A(BAD("allow[0]")), "sandbox", "network",
+	    "b", "allowlist", "--allow", "x.example", "--allow-file", "-",
+	    NULL);
+	expect(125, "", "network: b: --allow: why (bad-request)\n", NULL);
+	with_input("", A(LIST, BAD("add[1]")), "sandbox", "network", "b",
+	    "--add", "x.example", "--add", "y.example", NULL);
+	expect(125, "", "network: b: --add: why (bad-request)\n", NULL);
+	with_input("", A(LIST, BAD("remove[0]")), "sandbox", "network", "b",
+	    "--remove", "x.example", NULL);
+	expect(125, "", "network: b: --remove: why (bad-request)\n", NULL);
+	/* What it cannot have meant stays as it said it. */
+	with_input("", A(BAD("allow[7]")), "sandbox", "create", "--allow",
+	    "x.example", NULL);
+	expect(125, "", "create: allow[7]: why (bad-request)\n", NULL);
+	with_input("", A(BAD("allow[99999999999999999999]")), "sandbox",
+	    "create", "--allow", "x.example", NULL);
+	expect(125, "", "create: allow[99999999999999999999]: why", NULL);
 }
 END_TEST
 
@@ -335,15 +446,22 @@ START_TEST(allowlist_bad)
 	    "npm", NULL);
 	expect(125, "", "--preset goes with the network allowlist, not with "
 	    "\"none\"", NULL);
-	with_input("", A(NULL), "sandbox", "network", "b", "allowlist",
-	    "--add", "a.example", NULL);
-	expect(125, "", "expected SANDBOX without \"allowlist\"", NULL);
+	with_input("", A(NULL), "sandbox", "network", "b", "egress",
+	    "--remove", "a.example", NULL);
+	expect(125, "", "--remove goes with the network allowlist, not with "
+	    "\"egress\"", NULL);
 	with_input("", A(NULL), "sandbox", "network", "b", "--add",
-	    "a.example", "--allow", "b.example", NULL);
-	expect(125, "", "--allow is of a whole list", NULL);
-	with_input("", A(NULL), "sandbox", "network", "b", NULL);
-	expect(125, "", "expected SANDBOX KIND, or SANDBOX with --add or "
-	    "--remove", NULL);
+	    "a.example", "--allow-file", "-", NULL);
+	expect(125, "", "--add changes the list that there is, --allow-file "
+	    "gives another: expected one of the two", NULL);
+	with_input("", A(NULL), "sandbox", "network", "b", "--add",
+	    "a\tb.example", NULL);
+	expect(125, "", "--add: expected one HOST[:PORT[,PORT...]] or "
+	    "*.SUFFIX, without blanks and control characters, not "
+	    "\"a\\x09b.example\"\n", NULL);
+	with_input("a.example\nb.example c.example\n", A(NULL), "sandbox",
+	    "create", "--allow-file", "-", NULL);
+	expect(125, "", "standard input:2: expected one HOST", NULL);
 	with_input("", A(NULL), "sandbox", "network", "b", "--add", " ", NULL);
 	expect(125, "", "--add: expected HOST[:PORT[,PORT...]]", NULL);
 	with_input("", A(NULL), "sandbox", "create", "--allow-file",
@@ -374,6 +492,10 @@ command_case(void)
 	tcase_add_test(tc, denials_by_name);
 	tcase_add_test(tc, allowlist);
 	tcase_add_test(tc, allowlist_bad);
+	tcase_add_test(tc, network_told);
+	tcase_add_test(tc, network_kept);
+	tcase_add_test(tc, network_changed);
+	tcase_add_test(tc, entry_places);
 	tcase_add_test(tc, tail);
 	tcase_add_test(tc, numbers);
 	tcase_add_test(tc, times);
