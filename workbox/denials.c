@@ -97,6 +97,27 @@ by_text(const void *a, const void *b)
 }
 
 /*
+ * Whether an entry for a name that is on no list may be of use: what has no
+ * dot is a name of a local network alone, and those below in-addr.arpa and
+ * ip6.arpa are addresses, which programs ask for to write them into logs.
+ */
+static int
+is_host(const char *s)
+{
+	static const char *const	reverse[] = { "in-addr.arpa",
+	    "ip6.arpa" };
+	size_t				i, len, n = strcspn(s, ":");
+
+	for (i = 0; i < sizeof reverse / sizeof reverse[0]; i++) {
+		len = strlen(reverse[i]);
+		if (n >= len && memcmp(s + n - len, reverse[i], len) == 0 &&
+		    (n == len || s[n - len - 1] == '.'))
+			return 0;
+	}
+	return memchr(s, '.', n) != NULL;
+}
+
+/*
  * The entries that denials name: in order, each once.  What is not of an
  * entry's characters is passed over: a box asked for it, and the lines may
  * become a file, or words of a command.
@@ -104,12 +125,16 @@ by_text(const void *a, const void *b)
 static void
 suggest(const json_t *items)
 {
+	const json_t	*d;
 	const char	*s, **v;
 	size_t		 i, n = 0;
 
 	v = xcalloc(json_array_size(items), sizeof *v);
 	for (i = 0; i < json_array_size(items); i++) {
-		s = json_str(json_array_get(items, i), "entry");
+		d = json_array_get(items, i);
+		s = json_str(d, "entry");
+		if (strcmp(json_str(d, "rule"), "name") == 0 && !is_host(s))
+			continue;
 		if (*s != '\0' && strchr("-:,", *s) == NULL &&
 		    s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789"
 		    "*._:,-")] == '\0')

@@ -263,8 +263,14 @@ END_TEST
 	NAMED("name", "\"a.example\"", "22", "\"a.example:22\"") "," \
 	NAMED("sni", "\"a.example\"", "22", "\"a.example:22\"") "," \
 	NAMED("name", "\"-x.example\"", "443", "\"-x.example\"") "," \
-	NAMED("name", "\"q\"", "443", "\"q;rm\"") "," \
-	NAMED("name", "\"q\"", "443", "\"q\\nr\"") "," \
+	NAMED("name", "\"q\"", "443", "\"q.w;rm\"") "," \
+	NAMED("name", "\"q\"", "443", "\"q.w\\nr\"") "," \
+	NAMED("name", "\"one\"", "null", "\"one\"") "," \
+	NAMED("port", "\"two\"", "81", "\"two:81\"") "," \
+	NAMED("name", "\"4.in-addr.arpa\"", "null", "\"4.in-addr.arpa\"") "," \
+	NAMED("name", "\"f.ip6.arpa\"", "null", "\"f.ip6.arpa\"") "," \
+	NAMED("name", "\"x.home.arpa\"", "null", "\"x.home.arpa\"") "," \
+	NAMED("name", "\"myip6.arpa\"", "null", "\"myip6.arpa\"") "," \
 	NAMED("sealed", "null", "null", "null") "]}"
 
 /* Those of allowlist have a name, and say what would have let them through. */
@@ -272,15 +278,16 @@ START_TEST(denials_by_name)
 {
 	with_input("", A(JSON("200", NAMES)), "sandbox", "denials", "b", NULL);
 	expect(0, NULL, "", "GET /v1/sandboxes/b/denials ");
-	ck_assert_ptr_nonnull(strstr(out, "  RULE    NAME        ADDRESS   "
+	ck_assert_ptr_nonnull(strstr(out, "  RULE    NAME            ADDRESS   "
 	    "PORT  PROTOCOL  COUNT\n"));
-	ck_assert_ptr_nonnull(strstr(out, "  sni     a.example   -         "
+	ck_assert_ptr_nonnull(strstr(out, "  sni     a.example       -         "
 	    "22    tcp       1\n"));
-	ck_assert_ptr_nonnull(strstr(out, "  sealed  -           (others)  "
+	ck_assert_ptr_nonnull(strstr(out, "  sealed  -               (others)  "
 	    "-     tcp       1\n"));
 	with_input("", A(JSON("200", NAMES)), "sandbox", "denials", "b",
 	    "--suggest", NULL);
-	expect(0, "a.example:22\nz.example:443\n", "", NULL);
+	expect(0, "a.example:22\nmyip6.arpa\ntwo:81\nx.home.arpa\n"
+	    "z.example:443\n", "", NULL);
 	with_input("", A(JSON("200", DENIALS)), "sandbox", "denials", "b",
 	    "--suggest", NULL);
 	expect(0, "", "", NULL);
