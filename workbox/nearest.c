@@ -55,12 +55,15 @@ nearest_edits(const char *a, const char *b)
 static unsigned int
 distance(const char *word, const char *name)
 {
-	size_t		n = strlen(word);
+	size_t		n = strlen(word), m = strlen(name);
 	unsigned int	d = nearest_edits(word, name);
 
-	if (n >= 2 && d > 1 && strncmp(word, name, n) == 0)
+	if (n >= 2 && d > 0 && strncmp(word, name, n) == 0)
 		return 1;	/* the beginning of it */
-	return d <= (n < 3 ? 0U : n < 6 ? 1U : 2U) ? d : NEAREST_FAR;
+	if (d <= (n < 3 ? 0U : n < 6 ? 1U : 2U))
+		return d;
+	/* more than it, as --allow-list */
+	return m >= 3 && strncmp(word, name, m) == 0 ? 2 : NEAREST_FAR;
 }
 
 void

@@ -61,6 +61,7 @@ START_TEST(hints)
 
 	hint_is("memory", "; did you mean --memory?");
 	hint_is("memroy", "; did you mean --memory?");
+	hint_is("memory-limit", "; did you mean --memory?");
 	hint_is("mmry", "; try");			/* two of four */
 	hint_is("mem", "; did you mean --memory?");	/* its beginning */
 	hint_is("m", "; try");
