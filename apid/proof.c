@@ -155,11 +155,12 @@ facts_json(const struct box *b, const struct msg_runner_facts *r,
 	fact_add(a, "rootfs", json_string(b->rootfs), json_null(),
 	    json_null());
 	fact_add(a, "network", json_string(network_name(b->network)),
-	    json_null(), json_null());
+	    json_string(network_name((unsigned int)h->network)), json_null());
 	for (i = 0; i < hd->nfields; i++) {
 		hf = &hd->field[i];
-		if (strcmp(hf->key, "verdict") == 0)
-			continue;
+		if (strcmp(hf->key, "verdict") == 0 ||
+		    strcmp(hf->key, "network") == 0)
+			continue;	/* the latter stands above, by name */
 		rf = field_find(&wire_msg_runner_facts, hf->key);
 		fact_add(a, hf->key, asked_json(b, hf->key),
 		    value_json(hf, at(h, hf), whole), rf == NULL ?

@@ -189,7 +189,9 @@ is "it has lo alone" "$(wb exec -n out -- ip -o link | sed 's/^[0-9]*: \([^:]*\)
 is "no route leads elsewhere" "$(wb exec -n out -- ip route show table all | grep -vc 'dev lo')" 0
 is "  nor one of IPv6" "$(wb exec -n out -- ip -6 route show table all | grep -vc 'dev lo')" 0
 is "there is no slirp4netns" "$(slirps)" ""
-like "the proof says so" "$(wb proof out | lines)" 'network +allowlist .*ruleset +- +[0-9a-f]{64}'
+like "the proof says so" "$(wb proof out | lines)" \
+    'network +allowlist +allowlist .*ruleset +- +[0-9a-f]{64}'
+is "  once" "$(wb proof out | grep -c '^network ')" 1
 wb proof out | awk '$1 == "hostPid" { print $3 }' >"$work/pid"
 rules=$(wb proof out | awk '$1 == "ruleset" { print $3 }')
 healthy() { [ "$(wb inspect "${box:-out}" | field health)" = HEALTHY ]; }

@@ -257,6 +257,26 @@ START_TEST(differences)
 }
 END_TEST
 
+/* The host's value of a field that stands there once. */
+static const char *
+told_once(const json_t *proof, const char *field)
+{
+	const json_t	*facts = json_object_get(proof, "facts"), *f;
+	const char	*host = NULL;
+	size_t		 i, n = 0;
+
+	for (i = 0; i < json_array_size(facts); i++) {
+		f = json_array_get(facts, i);
+		if (strcmp(json_string_value(json_object_get(f, "field")),
+		    field) == 0) {
+			host = json_string_value(json_object_get(f, "host"));
+			n++;
+		}
+	}
+	ck_assert_uint_eq(n, 1);
+	return host == NULL ? "" : host;
+}
+
 START_TEST(evidence)
 {
 	struct msg_runner_facts		 r;
@@ -269,6 +289,7 @@ START_TEST(evidence)
 	facts(&r, &h);
 	memset(&b, 0, sizeof(b));
 	(void)str_copy(b.id, "01K8ZZZZZZZZZZZZZZZZZZZZZ1", sizeof(b.id));
+	h.network = NETWORK_ALLOWLIST;
 	t = proof_text(&b, &r, &h, "cap_bnd", 1);
 	ck_assert_ptr_nonnull(o = json_loads(t, 0, NULL));
 	ck_assert_str_eq(json_string_value(json_object_get(o, "field")),
@@ -276,6 +297,7 @@ START_TEST(evidence)
 	ck_assert_str_eq(json_string_value(json_object_get(o, "verdict")),
 	    "failed");
 	ck_assert_ptr_nonnull(strstr(t, "\"0xffffffffffffffff\""));
+	ck_assert_str_eq(told_once(o, "network"), "allowlist");
 	json_decref(o);
 	free(t);
 	memset(big, 0xff, sizeof(big));		/* triples as U+FFFD */
