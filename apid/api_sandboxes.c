@@ -118,7 +118,7 @@ names_told(void *arg, const struct msg *m)
 void
 api_reply_box(struct http_req *r, int status, struct box *b)
 {
-	struct msg_net_names	 m = { .after = "" };
+	struct msg_net_names	 m = { .wire_end = 0 };
 	struct ask_names	*a;
 
 	if (b->network != NETWORK_ALLOWLIST || b->state != BOX_READY) {

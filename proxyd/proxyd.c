@@ -39,6 +39,7 @@
 
 #include "confine.h"
 #include "log.h"
+#include "proxy_files.h"
 #include "proxyd.h"
 #include "proxyd_calls.h"
 #include "xmalloc.h"
@@ -47,10 +48,6 @@
 #define FD_NETD		5
 #define FD_STORED	6
 
-#define FD_SPARE	320		/* the loop, resolving, 64 pipes */
-#define FD_BOX		3		/* of a box that rests */
-#define FD_CONNECTION	3		/* while it is made, by two attempts */
-#define FD_MOST		65536
 #define BURST		32		/* messages of a channel in one turn */
 #define STORED_S	10		/* stored's answer */
 #define ALONE_S		3		/* without stored */
@@ -359,12 +356,9 @@ signals(void)
 static unsigned int
 room(const struct conf *conf)
 {
-	rlim_t		want = conf->max_boxes * (FD_BOX + FD_CONNECTION *
-			    conf->egress_connections) + FD_SPARE;
+	rlim_t		want = proxy_files(conf);
 	struct rlimit	rl;
 
-	if (want > FD_MOST)
-		want = FD_MOST;
 	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
 		fatal("getrlimit");
 	if (rl.rlim_max < want)
@@ -374,9 +368,9 @@ room(const struct conf *conf)
 	rl.rlim_cur = rl.rlim_max = want < rl.rlim_max ? want : rl.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
 		fatal("setrlimit");
-	want = conf->max_boxes * FD_BOX + FD_SPARE;
+	want = conf->max_boxes * PROXY_BOX + PROXY_SPARE;
 	return rl.rlim_cur > 2 * want ? (unsigned int)(rl.rlim_cur - want) /
-	    FD_CONNECTION : (unsigned int)rl.rlim_cur / 4;
+	    PROXY_CONNECTION : (unsigned int)rl.rlim_cur / 4;
 }
 
 static void

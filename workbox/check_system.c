@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "proxy_files.h"
 #include "xmalloc.h"
 
 #define MIB	(UINT64_C(1) << 20)
@@ -63,19 +64,22 @@ check_capabilities(const struct conf *c, struct finding *f)
 void
 check_descriptors(const struct conf *c, struct finding *f)
 {
-	rlim_t		want = START_FILES(c);
-	struct rlimit	rl, more = { want, want };
+	rlim_t	want = START_FILES(c), proxy = proxy_files(c), most = 0;
 
-	if (getrlimit(RLIMIT_NOFILE, &rl) == -1 || (rl.rlim_max < want &&
-	    setrlimit(RLIMIT_NOFILE, &more) == -1))
+	if (start_files(want, &most) == -1)
 		finding_set(f, V_FAIL, "raise the hard limit (ulimit -Hn, "
 		    "LimitNOFILE=), or lower max-boxes", "the hard limit is "
 		    "%llu, max-boxes needs %llu",
-		    (unsigned long long)rl.rlim_max, (unsigned long long)want);
+		    (unsigned long long)most, (unsigned long long)want);
+	else if (start_files(proxy, &most) == -1)
+		finding_set(f, V_WARN, "raise the hard limit (ulimit -Hn, "
+		    "LimitNOFILE=), or lower max-boxes or egress-connections",
+		    "the hard limit is %llu, proxyd needs %llu for all "
+		    "connections of allowlist", (unsigned long long)most,
+		    (unsigned long long)proxy);
 	else
 		finding_set(f, V_OK, "", "at most %llu in a process",
-		    (unsigned long long)(rl.rlim_max < want ? want :
-		    rl.rlim_max));
+		    (unsigned long long)most);
 }
 
 /* ---- settings ---------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #ifndef WORKBOX_HOST_H
 #define WORKBOX_HOST_H
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/types.h>
@@ -49,6 +50,11 @@ int	config_path(char *dst, size_t size, const char *opt, const char *val);
 #define LISTEN_MAX	16
 /* Open files that a server of this configuration may need at most. */
 #define START_FILES(c)	(256 + 6 * (c)->max_boxes + 4 * (c)->egress_pool)
+/*
+ * Raises the limit of open files, soft and hard, where it is less: 0, or -1.
+ * *ret_most is the hard one that there is then.
+ */
+int	start_files(rlim_t want, rlim_t *ret_most);
 
 struct start {
 	const char	*addr[LISTEN_MAX];	/* borrowed; config_listen()'s */

@@ -34,6 +34,7 @@
 #include "become.h"
 #include "host.h"
 #include "log.h"
+#include "proxy_files.h"
 #include "server.h"
 #include "ulid.h"
 #include "xmalloc.h"
@@ -75,22 +76,37 @@ place(int fd, const char *what)
 	return 0;
 }
 
-/* A few descriptors for each box, and those of the set. */
-static int
-limits(const struct conf *c)
+int
+start_files(rlim_t want, rlim_t *ret_most)
 {
 	struct rlimit	rl;
-	rlim_t		want = START_FILES(c);
 
 	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
-		return fail_errno("limit of open files");
+		return -1;
+	*ret_most = rl.rlim_max;
 	if (rl.rlim_max < want)
 		rl.rlim_max = want;
 	rl.rlim_cur = rl.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
+		return -1;
+	*ret_most = rl.rlim_max;
+	return 0;
+}
+
+/*
+ * A few descriptors for each box, and those of the set; for proxyd, whose
+ * share grows with connections, what can be had.
+ */
+static int
+limits(const struct conf *c)
+{
+	rlim_t	want = START_FILES(c), most;
+
+	if (start_files(want, &most) == -1)
 		return fail_errno("max-boxes = %llu needs a limit of %llu "
 		    "open files", (unsigned long long)c->max_boxes,
 		    (unsigned long long)want);
+	(void)start_files(proxy_files(c), &most);	/* it says if it lacks */
 	return 0;
 }
 

@@ -442,8 +442,16 @@ cp -r "$WB_STATE/runtime" "$work/open/runtime"
 refuses state "$work/open: expected a directory that only root can write" "$WB_BIN" serve --config "$conf" --state "$work/open" --socket none
 is "and nothing was made there" "$(ls -A "$work/open")" runtime
 sed 's/^max-boxes = .*/max-boxes = 4096/' "$conf" >"$work/many.conf"
-few() { prlimit --nofile=4096:4096 setpriv --bounding-set -sys_resource --inh-caps -sys_resource timeout -k 5 60 "$@" </dev/null 2>&1; }
+few() {
+	prlimit --nofile=4096:4096 \
+	    setpriv --bounding-set -sys_resource --inh-caps -sys_resource \
+	    timeout -k 5 60 "$@" </dev/null 2>&1
+}
 fault descriptors "too few" failed 'the hard limit is 4096, max-boxes needs 24848 => raise the hard limit .* or lower max-boxes' "$(few "$WB_BIN" doctor --config "$work/many.conf")"
+sed 's/^max-boxes = .*/max-boxes = 255/' "$conf" >"$work/less.conf"
+fault descriptors "too few for proxyd" warning \
+    'the hard limit is 4096, proxyd needs 65536 .*egress-connections' \
+    "$(few "$WB_BIN" doctor --config "$work/less.conf")"
 refuses descriptors 'the hard limit is 4096, .*' prlimit --nofile=4096:4096 setpriv --bounding-set -sys_resource --inh-caps -sys_resource "$WB_BIN" serve --config "$work/many.conf"
 
 # In a user namespace with every id: what root of a container sees.
