@@ -32,7 +32,7 @@
 #define READS_MAX	8		/* outstanding, per reader */
 #define READS_LOW	3		/* so few: ask again, for several */
 #define HOLD_MS		3000		/* a holder is heard of */
-#define GONE_MS		10000		/* or is taken for gone, by the runner */
+#define GONE_MS		10000		/* then the runner takes it for gone */
 #define BEYOND		1000000		/* chunks: surely not there */
 #define FEED_MAX	32768		/* bytes of one SESSION_STDIN */
 #define FEED_AGAIN_MS	50		/* the runner has no room for it */
@@ -44,7 +44,7 @@ struct reader {
 	void			*arg;
 	uint64_t		 told;		/* last chunk or gap */
 	uint64_t		 ask;		/* next `after' */
-	uint64_t		 target;	/* not following: as far as this */
+	uint64_t		 target;	/* not following: up to this */
 	int			 follow, targeted;
 	int			 waiting;	/* the last one out waits */
 	unsigned int		 out;

@@ -59,7 +59,8 @@ static int
 check_url(const char *url)
 {
 	CURLU		*u = curl_url();
-	char		*scheme = NULL, *host = NULL, *path = NULL, *more = NULL;
+	char		*scheme = NULL, *host = NULL, *path = NULL,
+			*more = NULL;
 	int		 rc = -1;
 
 	if (u == NULL || curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK ||

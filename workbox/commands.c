@@ -166,7 +166,8 @@ overview(const char *family, FILE *f)
 		    cmds[i]->name[len] != ' ')))
 			continue;
 		if (n++ == 0)
-			(void)fprintf(f, "usage: workbox COMMAND [OPTION ...]\n\n");
+			(void)fprintf(f, "usage: workbox COMMAND "
+			    "[OPTION ...]\n\n");
 		(void)snprintf(left, sizeof left, "%s %s", cmds[i]->name,
 		    cmds[i]->operands);
 		(void)fprintf(f, "  %-47s %s\n", left, cmds[i]->doc);

@@ -57,7 +57,7 @@ int	config_path(char *dst, size_t size, const char *opt, const char *val);
 int	start_files(rlim_t want, rlim_t *ret_most);
 
 struct start {
-	const char	*addr[LISTEN_MAX];	/* borrowed; config_listen()'s */
+	const char	*addr[LISTEN_MAX];	/* borrowed; config_listen() */
 	size_t		 naddr;
 	gid_t		 gid_socket;		/* group of the unix socket */
 	int		 token_fd;		/* owned; sealed memfd */
@@ -237,7 +237,8 @@ int	probe_userns(const struct conf *);
  */
 int	userns_cause(const struct conf *, char why[256], char cure[256]);
 
-#define CHECK(name, flags, fn)	void	fn(const struct conf *, struct finding *);
+#define CHECK(name, flags, fn)						\
+	void	fn(const struct conf *, struct finding *);
 #include "checks.def"
 
 #endif

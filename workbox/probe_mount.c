@@ -130,7 +130,7 @@ probe_overlay(const struct conf *c, struct finding *f)
 	char		path[256], name[24], why[128] = "";
 
 	dir = open_near(c, path, sizeof path);
-	/* what a doctor left that was killed; elsewhere it is not ours to see */
+	/* what a doctor left that was killed; others' is not ours to see */
 	if (dir != -1 && strcmp(path, c->state_dir) == 0)
 		tree_sweep(dir);
 	if (dir == -1 || (work = tree_begin(dir, name)) == -1) {

@@ -157,7 +157,8 @@ probe_nftables(const struct conf *c, struct finding *f)
 	if (probe_child(try_nftables, c, f, "a kernel with nf_tables "
 	    "(modprobe nf_tables), or netfilter = none for sandboxes without "
 	    "a network") == 0)
-		finding_set(f, V_OK, "", "tables of ip and ip6 through netlink");
+		finding_set(f, V_OK, "", "tables of ip and ip6 through "
+		    "netlink");
 	else if (strcmp(c->netfilter, "none") == 0) {
 		f->verdict = V_WARN;
 		(void)str_copy(f->cure, "configured with netfilter none: "

@@ -32,7 +32,7 @@ struct room_report {
 	uint64_t	entries, bytes;
 	uint64_t	left[LEFT_N];
 	uint32_t	ok;
-	char		why[1024];	/* unless ok; a stranger's words in it */
+	char		why[1024];	/* unless ok; has a stranger's words */
 };
 
 /*

@@ -383,7 +383,7 @@ rm_main(const struct args *a)
 
 /* ---- proof ------------------------------------------------------------- */
 
-#define CELL_MAX	64		/* mounts are long: JSON has them whole */
+#define CELL_MAX	64		/* mounts are long: see the JSON */
 
 /* One value of a fact; long ones are cut, to the end of their line at most. */
 static void

@@ -106,7 +106,7 @@ limits(const struct conf *c)
 		return fail_errno("max-boxes = %llu needs a limit of %llu "
 		    "open files", (unsigned long long)c->max_boxes,
 		    (unsigned long long)want);
-	(void)start_files(proxy_files(c), &most);	/* it says if it lacks */
+	(void)start_files(proxy_files(c), &most);	/* it tells a lack */
 	return 0;
 }
 

@@ -7,7 +7,8 @@ _workbox()
 	# bash has split words at `=' and `:'; workbox wants them as written.
 	for ((i = 1; i <= COMP_CWORD; i++)); do
 		if ((${#joined[@]} > 0)) &&
-		    [[ ${COMP_WORDS[i]} == [=:]* || ${COMP_WORDS[i - 1]} == *[=:] ]]; then
+		    [[ ${COMP_WORDS[i]} == [=:]* ||
+		    ${COMP_WORDS[i - 1]} == *[=:] ]]; then
 			joined[${#joined[@]} - 1]+=${COMP_WORDS[i]}
 		else
 			joined+=("${COMP_WORDS[i]}")

@@ -6,7 +6,8 @@ function __workbox_complete
     # `--name=' in front of a value stays in front of what is completed
     set -l lead (string match -r '^--[a-z-]+=' -- "$word")
     set -l value (string replace -r '^--[a-z-]+=' '' -- "$word")
-    for line in (command $before[1] complete -- $before[2..-1] "$word" 2>/dev/null)
+    for line in (command $before[1] complete -- $before[2..-1] "$word" \
+            2>/dev/null)
         switch $line
             case ':files'
                 for path in (__fish_complete_path "$value")

@@ -74,7 +74,7 @@ struct cmd {
 
 struct given {
 	const struct opt	*opt;		/* borrowed: the table */
-	const char		*val;		/* borrowed: argv; "" for flags */
+	const char		*val;		/* borrowed: argv; flags: "" */
 };
 
 struct args {
@@ -397,7 +397,8 @@ void		 again_back(struct again *);
 /* ms, or less when there will be something to tell; tells when it is due. */
 int		 again_ms(struct again *, int ms);
 int		 again_over(const struct again *);	/* the deadline */
-void		 again_start(struct again *, struct req *);	/* req_start() */
+/* req_start() */
+void		 again_start(struct again *, struct req *);
 /* req_run(), but for a deadline or a signal: then it is not done either. */
 int		 again_run(struct again *, struct req *);
 /*
