@@ -95,8 +95,8 @@ inet_done() {
 	box_watched
 	box_after
 	left() { readlink /proc/[0-9]*/ns/net | grep -cxF "$inet_ns"; }
-	none_left() { [ "$(left)" = 0 ]; }
-	await none_left
+	nobody_left() { [ "$(left)" = 0 ]; }
+	await nobody_left
 	is "nobody is left in the internet" "$(left)" 0
 	box_done
 }

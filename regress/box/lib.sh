@@ -175,8 +175,13 @@ await() {	# command...
 	return 1
 }
 
-# No box is in the list any more: one that is being deleted still is for a while.
+# No box is in the list any more: one that is being deleted still is for a
+# while, and no other.
 none_left() {	# client
+	states=$("$1" sandbox list --format json |
+	    sed -n 's/.*"state": *"\([A-Z]*\)".*/\1/p')
+	is "what is listed still is being deleted" \
+	    "$(echo "$states" | grep -v -e '^DELETING$' -e '^$')" ""
 	none_listed() { [ "$("$1" sandbox list | wc -l)" = 1 ]; }
 	await none_listed "$1" && pass "none is left" || fail "some are left" "$("$1" sandbox list)"
 }
