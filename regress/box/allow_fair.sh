@@ -37,13 +37,20 @@ END
 inet_pids="$inet_pids $!"
 await grep -q ready "$work/bulk"
 box_state
-cc -O1 -static -o "$WB_STATE/rootfs/minimal/caller" "$top/regress/box/caller.c" || { echo "skip: no static C"; exit 77; }
+cc -O1 -static -o "$WB_STATE/rootfs/minimal/caller" \
+    "$top/regress/box/caller.c" || { echo "skip: no static C"; exit 77; }
 box_serve
-ok "create one" wb create --name calm --network allowlist --allow www.example.org
-ok "create another" wb create --name wild --network allowlist --allow www.example.org:80,8080 --cpus 0.5
+ok "create one" wb create --name calm --network allowlist \
+    --allow www.example.org
+ok "create another" wb create --name wild --network allowlist \
+    --allow www.example.org:80,8080 --cpus 0.5
 n=300
-often() { timeout 60 "$WB_BIN" sandbox exec -n calm -- /caller often www.example.org 80 $n 2>&1; }
-like "the wild one reaches the host as well" "$(timeout 20 "$WB_BIN" sandbox exec -n wild -- wget -q -O - http://www.example.org/)" '^reached'
+often() {
+	timeout 60 "$WB_BIN" sandbox exec -n calm -- /caller often \
+	    www.example.org 80 $n 2>&1
+}
+like "the wild one reaches the host as well" "$(timeout 20 "$WB_BIN" sandbox \
+    exec -n wild -- wget -q -O - http://www.example.org/)" '^reached'
 often >/dev/null
 
 # The best of three: other programs of the machine count for both.
@@ -59,19 +66,26 @@ beside() {	# what arguments-of-caller...
 		answered=$answered${beside##* }.
 		wb kill wild "$id" >/dev/null
 		wb wait wild "$id" >/dev/null 2>&1
-		alone95=$(echo "$alone" | cut -d ' ' -f 2) with95=$(echo "$beside" | cut -d ' ' -f 2)
+		alone95=$(echo "$alone" | cut -d ' ' -f 2) \
+		    with95=$(echo "$beside" | cut -d ' ' -f 2)
 		now=$((with95 * 100 / alone95))
 		echo "# p50, p95 in us, answered: alone $alone, beside $what $beside"
 		[ $now -ge $best ] || best=$now
 	done
-	[ $best -lt 200 ] && pass "p95 beside $what: $best % of what it is alone" || fail "p95 beside $what: $best % of what it is alone"
-	is "  and each was answered" "$(echo "$answered" | tr . '\n' | sort -u | grep .)" $n
+	[ $best -lt 200 ] &&
+	    pass "p95 beside $what: $best % of what it is alone" ||
+	    fail "p95 beside $what: $best % of what it is alone"
+	is "  and each was answered" \
+	    "$(echo "$answered" | tr . '\n' | sort -u | grep .)" $n
 }
 beside "a flood of connections" /caller flood www.example.org 80
 beside "silent connections" /caller hold www.example.org 80 400
-beside "unread answers" sh -c 'for i in $(seq 40); do (printf "GET / HTTP/1.0\r\n\r\n"; sleep 600) | /caller tcp www.example.org 8080 | sleep 600 & done; echo begun; wait'
-beside "answers in a stream" sh -c 'echo begun; while :; do wget -q -O - http://www.example.org:8080/ >/dev/null; done'
-beside "questions for names" sh -c 'echo begun; while :; do for i in 1 2 3 4 5 6 7 8; do /caller name "x$i.example.org" & done; wait; done >/dev/null'
+beside "unread answers" sh -c \
+    'for i in $(seq 40); do (printf "GET / HTTP/1.0\r\n\r\n"; sleep 600) | /caller tcp www.example.org 8080 | sleep 600 & done; echo begun; wait'
+beside "answers in a stream" sh -c \
+    'echo begun; while :; do wget -q -O - http://www.example.org:8080/ >/dev/null; done'
+beside "questions for names" sh -c \
+    'echo begun; while :; do for i in 1 2 3 4 5 6 7 8; do /caller name "x$i.example.org" & done; wait; done >/dev/null'
 
 alive=$(wb list --format json | grep -c '"health": "HEALTHY"')
 is "both are healthy" "$alive" 2

@@ -9,7 +9,8 @@ box_state
 mkdir -p "$work/bare/bin" "$work/bare/etc"
 cp "$WB_STATE/rootfs/minimal/bin/busybox" "$work/bare/bin/echo"
 tar -C "$work/bare" -czf "$work/bare.tar.gz" .
-ok "a root file system without a shell" "$WB_BIN" rootfs import bare "$work/bare.tar.gz" --state "$WB_STATE"
+ok "a root file system without a shell" "$WB_BIN" rootfs import bare \
+    "$work/bare.tar.gz" --state "$WB_STATE"
 
 box_serve
 
@@ -21,18 +22,24 @@ ok "create" wb create --name sealed --network none
 id=$(wb inspect sealed | first id)
 SEALED_SESSION=$(wb run sealed -- sleep 1000 | first sessionId)
 box_stop
-find /sys/fs/cgroup -path "*/$WB_CGROUP/$id/box/pids.max" | while read -r f; do echo 4000 >"$f"; done
+find /sys/fs/cgroup -path "*/$WB_CGROUP/$id/box/pids.max" |
+    while read -r f; do echo 4000 >"$f"; done
 box_serve
 like "a sandbox is QUARANTINED" "$(wb inspect sealed)" '"state": *"QUARANTINED"'
 
 export WB_PORT SEALED_SESSION
-PYTHONDONTWRITEBYTECODE=1 timeout -k 5 "${WB_TIME:-300}" python3 "$top/regress/box/badinput.py" "$top/apid/workbox-api.7" >"$work/badinput" 2>&1
+PYTHONDONTWRITEBYTECODE=1 timeout -k 5 "${WB_TIME:-300}" python3 \
+    "$top/regress/box/badinput.py" "$top/apid/workbox-api.7" >"$work/badinput" \
+    2>&1
 got=$?
 cat "$work/badinput"
 passed=$((passed + $(grep -c '^ok - ' "$work/badinput")))
 failed=$((failed + $(grep -c '^not ok - ' "$work/badinput")))
 skipped=$((skipped + $(grep -c '^skip - ' "$work/badinput")))
-[ $got = 0 ] || grep -q '^not ok - ' "$work/badinput" || fail "badinput.py ended with $got"
-is "no daemon has complained" "$(grep -E '^(privd|apid|stored|netd)\[[0-9]+\]: (fatal|error)' "$work/serve.log")" ""
-is "no daemon was started anew" "$(grep -c 'serving, generation' "$work/serve.log")" 2
+[ $got = 0 ] || grep -q '^not ok - ' "$work/badinput" ||
+    fail "badinput.py ended with $got"
+is "no daemon has complained" "$(grep -E \
+    '^(privd|apid|stored|netd)\[[0-9]+\]: (fatal|error)' "$work/serve.log")" ""
+is "no daemon was started anew" \
+    "$(grep -c 'serving, generation' "$work/serve.log")" 2
 box_done

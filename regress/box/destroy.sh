@@ -19,13 +19,18 @@ got=$?
 cat "$work/destroy"
 passed=$((passed + $(grep -c '^ok - ' "$work/destroy")))
 failed=$((failed + $(grep -c '^not ok - ' "$work/destroy")))
-[ $got = 0 ] || grep -q '^not ok - ' "$work/destroy" || fail "destroy.py ended with $got"
+[ $got = 0 ] || grep -q '^not ok - ' "$work/destroy" ||
+    fail "destroy.py ended with $got"
 if await quiet; then
 	pass "equal before and after: mounts, namespaces, cgroups, rules, descriptors, files"
 else
 	fail "left behind" "$(diff "$work/before" "$work/now")"
 fi
-is "no process or file has a uid of the boxes" "$(uids_in_use | tr '\n' ' ')" "0 0 "
-is "no daemon has complained" "$(grep -E '^(privd|apid|stored|netd|maker)\[[0-9]+\]: (fatal|error)' "$work/serve.log")" ""
-is "no daemon was started anew" "$(grep -c 'serving, generation' "$work/serve.log")" 1
+is "no process or file has a uid of the boxes" "$(uids_in_use | tr '\n' ' ')" \
+    "0 0 "
+is "no daemon has complained" \
+    "$(grep -E '^(privd|apid|stored|netd|maker)\[[0-9]+\]: (fatal|error)' \
+    "$work/serve.log")" ""
+is "no daemon was started anew" \
+    "$(grep -c 'serving, generation' "$work/serve.log")" 1
 box_done

@@ -57,9 +57,11 @@ elf() {	# file
 	check "has no text relocations" has_not "$dyn" TEXTREL
 	check "has no path for libraries" has_not "$dyn" 'R(UN)?PATH'
 	check "has canaries" has "$syms" '__stack_chk_fail'
-	check "its calls are fortified" has "$syms" '__(mem|str|v?s|v?f|d|explicit)[a-z_]*_chk'
+	check "its calls are fortified" has "$syms" \
+	    '__(mem|str|v?s|v?f|d|explicit)[a-z_]*_chk'
 	if has "$head" 'X86-64'; then	# where the compiler has the option
-		check "marks branch targets" has "$(objdump -d --no-show-raw-insn --disassemble=main "$1")" endbr64
+		check "marks branch targets" has "$(objdump \
+		    -d --no-show-raw-insn --disassemble=main "$1")" endbr64
 	fi
 	check "is not set-uid or set-gid" test -z "$(find "$1" -perm /6000)"
 	check "has no file capabilities" test -z "$(getcap "$1" 2>/dev/null)"

@@ -7,14 +7,17 @@
 . "$(dirname "$0")/lib.sh"
 command -v mkfs.ext4 >/dev/null || { echo "skip: no mkfs.ext4"; exit 77; }
 command -v strace >/dev/null || { echo "skip: no strace"; exit 77; }
-strace -qq -e trace=none true 2>/dev/null || { echo "skip: strace may not trace here"; exit 77; }
+strace -qq -e trace=none true 2>/dev/null ||
+    { echo "skip: strace may not trace here"; exit 77; }
 truncate -s 1G "$work/disk"
 mkfs.ext4 -q -F "$work/disk" || { echo "skip: mkfs.ext4 fails"; exit 77; }
 mkdir "$WB_STATE"
-mount -o loop "$work/disk" "$WB_STATE" 2>/dev/null || { echo "skip: no loop device here"; exit 77; }
+mount -o loop "$work/disk" "$WB_STATE" 2>/dev/null ||
+    { echo "skip: no loop device here"; exit 77; }
 box_after() {
 	umount "$WB_STATE"
-	rmdir /sys/fs/cgroup/"$WB_CGROUP-2" /sys/fs/cgroup/*/"$WB_CGROUP-2" 2>/dev/null
+	rmdir /sys/fs/cgroup/"$WB_CGROUP-2" /sys/fs/cgroup/*/"$WB_CGROUP-2" \
+	    2>/dev/null
 }
 WB_FLOOR=16777216
 WB_BOXES=100	# half of the uids are for another server
@@ -38,17 +41,24 @@ request() {
 	    -H 'Content-Type: application/json' ${3+-d "$3"} "$WB_URL/v1$2")
 	echo "$s $(field code <"$work/body")"
 }
-create() { request POST /sandboxes "{\"name\": \"$1\", \"network\": \"none\"}"; }
+create() {
+	request POST /sandboxes "{\"name\": \"$1\", \"network\": \"none\"}"
+}
 # run WORD: a command that leaves the word in the box
-run() { request POST "/sandboxes/$box/exec" "{\"argv\": [\"sh\", \"-c\", \"echo $1 >>/dev/shm/ran\"]}"; }
+run() {
+	request POST "/sandboxes/$box/exec" \
+	    "{\"argv\": [\"sh\", \"-c\", \"echo $1 >>/dev/shm/ran\"]}"
+}
 ran() { "$WB_BIN" sandbox exec -n keep -- grep -cx "$1" /dev/shm/ran; }
 works() { [ "$(run works)" = "200 " ]; }
 record() { "$WB_BIN" events export >"$1"; }
 boxes() { ls "$WB_STATE/sandboxes"; }
 # what must be so after each
 whole() {
-	await works && pass "$1: the box takes commands" || fail "$1: the box takes no command" "$(cat "$work/body")"
-	is "$1: its session goes on" "$("$WB_BIN" sandbox ps keep | grep -c ticks)" 1
+	await works && pass "$1: the box takes commands" ||
+	    fail "$1: the box takes no command" "$(cat "$work/body")"
+	is "$1: its session goes on" \
+	    "$("$WB_BIN" sandbox ps keep | grep -c ticks)" 1
 	made=$(create later)
 	is "$1: a box can be made" "$made" "201 "
 	ok "$1: and removed" "$WB_BIN" sandbox rm later --grace 0
@@ -61,10 +71,11 @@ whole() {
 
 ok "a box" "$WB_BIN" sandbox create --name keep --network none
 box=$("$WB_BIN" sandbox inspect keep | field id)
-"$WB_BIN" sandbox run keep --name ticks -- sh -c 'while :; do echo tick; sleep 0.1; done' >/dev/null
+"$WB_BIN" sandbox run keep --name ticks -- sh \
+    -c 'while :; do echo tick; sleep 0.1; done' >/dev/null
 ok "a file in it" "$WB_BIN" sandbox exec keep -- sh -c ': >/dev/shm/ran'
 
-# ---- writes of the record fail ---------------------------------------------------
+# ---- writes of the record fail ----------------------------------------------
 
 # inject DAEMON CALLS FAULT; mend takes it away
 inject() {
@@ -76,7 +87,10 @@ inject() {
 	await armed || fail "strace" "$(cat "$work/strace")"
 }
 # It may wait for a thread of a process that was killed, and hear nobody then.
-over() { case $(cut -d ' ' -f 3 "/proc/$tracer/stat" 2>/dev/null) in ''|Z) ;; *) return 1 ;; esac; }
+over() {
+	case $(cut -d ' ' -f 3 "/proc/$tracer/stat" 2>/dev/null) in ''|Z) ;;
+	    *) return 1 ;; esac
+}
 mend() {
 	kill -TERM "$tracer" 2>/dev/null
 	await over || kill -KILL "$tracer" 2>/dev/null
@@ -88,8 +102,10 @@ fails() {
 	n=$((${n-0} + 1))
 	record "$work/before"
 	inject stored "$2" "$3"
-	like "$1: a command is refused" "$(run "lost$n")" '^(507 disk-full|500 internal|503 .*)$'
-	like "$1: a create is refused" "$(create "lost$n")" '^(507 disk-full|500 internal|503 .*)$'
+	like "$1: a command is refused" "$(run "lost$n")" \
+	    '^(507 disk-full|500 internal|503 .*)$'
+	like "$1: a create is refused" "$(create "lost$n")" \
+	    '^(507 disk-full|500 internal|503 .*)$'
 	is "$1: nothing was made" "$(boxes)" "$box"
 	like "$1: it was injected" "$(grep -c INJECTED "$work/calls")" '^[1-9]'
 	if [ -n "${4-}" ]; then
@@ -99,9 +115,12 @@ fails() {
 	await works || fail "$1: the server is not back"
 	is "$1: what was refused never ran" "$(ran "lost$n" 2>/dev/null)" 0
 	record "$work/after"
-	head -c "$(wc -c <"$work/before")" "$work/after" | cmp -s - "$work/before" &&
-	    pass "$1: what was on the record is" || fail "$1: the record differs"
-	is "$1: nothing of it is on the record" "$(grep -c "echo lost$n\\|\"name\":\"lost$n" "$work/after")" 0
+	head -c "$(wc -c <"$work/before")" "$work/after" |
+	    cmp -s - "$work/before" &&
+	    pass "$1: what was on the record is" ||
+	    fail "$1: the record differs"
+	is "$1: nothing of it is on the record" \
+	    "$(grep -c "echo lost$n\\|\"name\":\"lost$n" "$work/after")" 0
 	whole "$1"
 }
 fails "read-only" pwrite64,writev,pwritev error=EROFS
@@ -109,14 +128,17 @@ fails "no space, then power" pwrite64,writev,pwritev error=ENOSPC power
 fails "syncs fail, then power" fdatasync error=EIO power
 fails "short writes" pwrite64,writev retval=1
 inject maker mkdirat error=EROFS
-like "the tree of boxes is read-only: a create fails" "$(create ro)" '^500 (create-failed|internal)$'
+like "the tree of boxes is read-only: a create fails" "$(create ro)" \
+    '^500 (create-failed|internal)$'
 is "  the others take commands" "$(run ro)" "200 "
 mend
 whole "the tree of boxes can be written again"
 
-# ---- descriptors -----------------------------------------------------------------
+# ---- descriptors ------------------------------------------------------------
 
-highest() { for f in "/proc/$1/fd"/*; do echo "${f##*/}"; done | sort -n | tail -n 1; }
+highest() {
+	for f in "/proc/$1/fd"/*; do echo "${f##*/}"; done | sort -n | tail -n 1
+}
 # limit PID ARGUMENTS: with its own uid, which needs no capability
 limit() {
 	u=$(awk '/^Uid:/ { print $2 }' "/proc/$1/status")
@@ -135,10 +157,12 @@ few apid 0
 run waits >"$work/waited" &
 job=$!
 told() { grep -q 'accept: Too many open files' "$work/serve.log"; }
-await told && pass "apid without descriptors says so" || fail "apid says nothing"
+await told && pass "apid without descriptors says so" ||
+    fail "apid says nothing"
 enough apid
 wait $job
-is "  and who waits is served when there are some" "$(cat "$work/waited")" "200 "
+is "  and who waits is served when there are some" "$(cat "$work/waited")" \
+    "200 "
 whole "descriptors of apid"
 
 # a connection fits, what it asks for does not
@@ -169,13 +193,14 @@ else
 fi
 whole "descriptors of privd"
 
-# ---- memory ----------------------------------------------------------------------
+# ---- memory -----------------------------------------------------------------
 
 # large NUMBER: its answer, as "200 0", "503 busy" or, when it is cut, "000 "
 large() {
 	s=$(curl -s -m 10 -o "$work/body.$1" -w '%{http_code}' -H "Authorization: Bearer $WB_TOKEN" -H 'Content-Type: application/json' \
 	    -d "@$work/large" "$WB_URL/v1/sandboxes/$box/exec")
-	echo "$s $(field exitCode <"$work/body.$1")$(field code <"$work/body.$1")"
+	echo "$s $(field exitCode <"$work/body.$1")$(field code \
+	    <"$work/body.$1")"
 }
 {
 	printf '{"argv": ["sh", "-c", "wc -c >/dev/null", "'
@@ -203,17 +228,20 @@ for d in apid stored; do
 	await works
 	if [ "$(daemon $d)" = "$p" ]; then
 		limit "$p" --as=unlimited:
-		how="went on" may='^(200 0|500 internal|503 [a-z-]+|507 disk-full)$'
+		how="went on" \
+		    may='^(200 0|500 internal|503 [a-z-]+|507 disk-full)$'
 	else
-		how="was started anew" may='^(200 0|500 internal|503 [a-z-]+|507 disk-full|000 )$'
+		how="was started anew" \
+		    may='^(200 0|500 internal|503 [a-z-]+|507 disk-full|000 )$'
 	fi
 	got=$(sort "$work"/answer.* | uniq -c | tr '\n' ',')
 	is "$d without memory $how; each of $i has an answer that says what came of it:$got" \
-	    "$(cat "$work"/answer.* | grep -Evc "$may"),$(cat "$work"/answer.* | wc -l)" "0,$i"
+	    "$(cat "$work"/answer.* | grep -Evc "$may"),$(cat "$work"/answer.* |
+	    wc -l)" "0,$i"
 	whole "memory of $d"
 done
 
-# ---- the power goes: the files at a moment, opened by another server ---------------
+# ---- the power goes: the files at a moment, opened by another server --------
 
 # What is on the disk when stored enters a call: all that was written.  What was
 # written since the last sync may be on it or not, each page for itself: pages
@@ -242,11 +270,16 @@ power_cut() {
 	copied=$work/cut$1$2${3-}
 	: >"$work/answered"
 	p=$(daemon stored)
-	quiet() { record "$work/a"; record "$work/b"; cmp -s "$work/a" "$work/b"; }
+	quiet() {
+		record "$work/a"
+		record "$work/b"
+		cmp -s "$work/a" "$work/b"
+	}
 	await quiet
 	[ -z "${3-}" ] || copy "$copied.old"
 	inject stored "$1" "signal=SIGSTOP:when=$2"
-	(i=0; while [ $i -lt 4 ]; do run "cut" >>"$work/answered"; i=$((i + 1)); done) &
+	(i=0; while [ $i -lt 4 ]; do run "cut" >>"$work/answered"; \
+	    i=$((i + 1)); done) &
 	job=$!
 	stopped() { grep -q 'stopped by SIGSTOP' "$work/calls"; }
 	await stopped || fail "power at $1 $2: it never came"
@@ -257,14 +290,17 @@ power_cut() {
 	wait $job
 	record "$work/record"
 	if [ -n "${3-}" ]; then
-		like "power at $1 $2: pages differ" "$(pages "$copied.old" "$copied" "$3")" '^[1-9]'
+		like "power at $1 $2: pages differ" \
+		    "$(pages "$copied.old" "$copied" "$3")" '^[1-9]'
 	fi
 	# another server on the copy; boxes are not there, and that is told
 	cp -a "$WB_STATE/runtime" "$WB_STATE/rootfs" "$copied"
 	sed -e "s/^net-uid-base = .*/net-uid-base = $((WB_UIDS + 8388608))/" \
 	    -e "s/^uid-base = .*/uid-base = $((WB_UIDS + 8454144))/" \
 	    -e "s|$WB_STATE|$copied|" -e "s|$WB_CGROUP|$WB_CGROUP-2|" \
-	    -e 's/^restart-limit = .*/restart-limit = 1/' -e "s|:$WB_PORT\"|:$(free_port $((WB_PORT + 7)))\"|" "$work/workbox.conf" >"$copied/conf"
+	    -e 's/^restart-limit = .*/restart-limit = 1/' -e \
+	    "s|:$WB_PORT\"|:$(free_port $((WB_PORT + 7)))\"|" \
+	    "$work/workbox.conf" >"$copied/conf"
 	other=$(sed -n 's/^listen = {"\(.*\)"}/\1/p' "$copied/conf")
 	(
 		work=$copied
@@ -273,13 +309,18 @@ power_cut() {
 		WORKBOX_SERVER=http://$other "$WB_BIN" sandbox rm keep --grace 0 >/dev/null 2>&1
 		stop_serve
 	)
-	ok "power at $1 $2: the chain is whole" sh -c "'$verify' <'$copied/record'"
+	ok "power at $1 $2: the chain is whole" sh \
+	    -c "'$verify' <'$copied/record'"
 	# what the second adds begins with its start
-	head -n "$(($(grep -n '"type":"server.started"' "$copied/record" | tail -n 1 | cut -d: -f1) - 1))" "$copied/record" >"$copied/then"
-	head -n "$(wc -l <"$copied/then")" "$work/record" | cmp -s - "$copied/then" &&
-	    pass "power at $1 $2: it is what the first had then" || fail "power at $1 $2: the records differ"
+	head -n "$(($(grep -n '"type":"server.started"' "$copied/record" |
+	    tail -n 1 | cut -d: -f1) - 1))" "$copied/record" >"$copied/then"
+	head -n "$(wc -l <"$copied/then")" "$work/record" |
+	    cmp -s - "$copied/then" &&
+	    pass "power at $1 $2: it is what the first had then" ||
+	    fail "power at $1 $2: the records differ"
 	had=$(grep -c '"echo cut' "$copied/then")
-	[ "$had" -ge $((cuts + answered)) ] && pass "power at $1 $2: $answered answered commands are there" ||
+	[ "$had" -ge $((cuts + answered)) ] &&
+	    pass "power at $1 $2: $answered answered commands are there" ||
 	    fail "power at $1 $2: $had of $((cuts + answered)) commands"
 	cuts=$(grep -c '"echo cut' "$work/record")
 	rm -rf "$copied" "$copied.old"
@@ -299,18 +340,27 @@ fi
 for seed in $seeds; do power_cut fdatasync 1 $seed; done
 whole "the first server"
 
-# ---- the file system itself gives up, and is read-only until it is mended ----------
+# ---- the file system itself gives up, and is read-only until it is mended ---
 
 if mount -o remount,abort "$WB_STATE" 2>/dev/null; then
-	! touch "$WB_STATE/probe" 2>/dev/null && pass "the file system is read-only" || fail "it can be written"
+	! touch "$WB_STATE/probe" 2>/dev/null &&
+	    pass "the file system is read-only" || fail "it can be written"
 	record "$work/before"
 	like "a command is refused" "$(run dead)" '^5[0-9][0-9] '
 	like "a create is refused" "$(create dead)" '^5[0-9][0-9] '
-	more() { [ "$("$WB_BIN" sandbox logs keep ticks | wc -l)" -gt "$ticks" ]; }
+	more() {
+		[ "$("$WB_BIN" sandbox logs keep ticks | wc -l)" -gt "$ticks" ]
+	}
 	ticks=$("$WB_BIN" sandbox logs keep ticks | wc -l)
-	await more && pass "what runs goes on, and is read" || fail "no output" "$("$WB_BIN" sandbox logs keep ticks 2>&1 | tail -n 1)"
-	init=$(cat /sys/fs/cgroup/"$WB_CGROUP/$box"/box/runner/cgroup.procs /sys/fs/cgroup/*/"$WB_CGROUP/$box"/box/runner/cgroup.procs 2>/dev/null | head -n 1)
-	is "what was refused did not run" "$(grep -cx -e works -e dead "/proc/$init/root/dev/shm/ran"),$(grep -cx dead "/proc/$init/root/dev/shm/ran")" \
+	await more && pass "what runs goes on, and is read" ||
+	    fail "no output" \
+	    "$("$WB_BIN" sandbox logs keep ticks 2>&1 | tail -n 1)"
+	init=$(cat /sys/fs/cgroup/"$WB_CGROUP/$box"/box/runner/cgroup.procs \
+	    /sys/fs/cgroup/*/"$WB_CGROUP/$box"/box/runner/cgroup.procs \
+	    2>/dev/null | head -n 1)
+	is "what was refused did not run" \
+	    "$(grep -cx -e works -e dead \
+	    "/proc/$init/root/dev/shm/ran"),$(grep -cx dead "/proc/$init/root/dev/shm/ran")" \
 	    "$("$WB_BIN" events export | grep -c '"echo works'),0"
 	stop_serve
 	# all of it ends, as with the host
@@ -322,14 +372,18 @@ if mount -o remount,abort "$WB_STATE" 2>/dev/null; then
 	# as long as a namespace has it, it would be the same one again
 	free() { [ -z "$(losetup -j "$work/disk")" ]; }
 	await free || fail "its device is held" "$(losetup -j "$work/disk")"
-	fsck.ext4 -p "$work/disk" >"$work/fsck" 2>&1 || [ $? -le 2 ] || fail "fsck" "$(cat "$work/fsck")"
+	fsck.ext4 -p "$work/disk" >"$work/fsck" 2>&1 || [ $? -le 2 ] ||
+	    fail "fsck" "$(cat "$work/fsck")"
 	mount -o loop "$work/disk" "$WB_STATE"
 	start_serve "$WB_BIN" --config "$work/workbox.conf"
 	record "$work/after"
-	head -c "$(wc -c <"$work/before")" "$work/after" | cmp -s - "$work/before" &&
-	    pass "after mending, what was on the record is" || fail "the record differs"
+	head -c "$(wc -c <"$work/before")" "$work/after" |
+	    cmp -s - "$work/before" &&
+	    pass "after mending, what was on the record is" ||
+	    fail "the record differs"
 	ok "the chain is whole" sh -c "'$verify' <'$work/after'"
-	is "the box is told to be gone" "$("$WB_BIN" sandbox inspect keep | field state)" STOPPED
+	is "the box is told to be gone" \
+	    "$("$WB_BIN" sandbox inspect keep | field state)" STOPPED
 	is "a box can be made" "$(create anew)" "201 "
 	ok "and removed" "$WB_BIN" sandbox rm anew keep --grace 0
 else

@@ -6,7 +6,8 @@
 . "$(dirname "$0")/lib.sh"
 build=${WB_BUILD:-$top/build/test}
 [ -d "$build/regress" ] || { echo "skip: no build tree (WB_BUILD)"; exit 77; }
-make -s -C "$build/regress" runner_evil >"$work/make.log" 2>&1 || { cat "$work/make.log"; echo "not ok - runner_evil does not build"; exit 1; }
+make -s -C "$build/regress" runner_evil >"$work/make.log" 2>&1 || { cat \
+    "$work/make.log"; echo "not ok - runner_evil does not build"; exit 1; }
 . "$top/regress/box/attack/lib.sh"
 box_state
 # it stands for the runner, and the runner for wb
@@ -18,19 +19,30 @@ cp "$work/real" "$r/wb"
 attack_init
 box_serve
 
-api() { curl -s -o "$work/body" -w '%{http_code}' -H "Authorization: Bearer $WB_TOKEN" -H 'Content-Type: application/json' "$@"; }
-make_box() { api -d "{\"name\": \"$1\", \"network\": \"none\"}" "$WB_URL/v1/sandboxes"; }
-neighbour() { is "$1: the neighbour works" "$(run good-n -- echo alive 2>&1)" alive; }
+api() {
+	curl -s -o "$work/body" -w '%{http_code}' -H \
+	    "Authorization: Bearer $WB_TOKEN" \
+	    -H 'Content-Type: application/json' "$@"
+}
+make_box() {
+	api -d "{\"name\": \"$1\", \"network\": \"none\"}" \
+	    "$WB_URL/v1/sandboxes"
+}
+neighbour() {
+	is "$1: the neighbour works" "$(run good-n -- echo alive 2>&1)" alive
+}
 # sealed NAME FIELD: QUARANTINED for that, frozen, and of no use but for rm
 sealed() {
 	wb inspect "$1" >"$work/inspect" 2>&1
 	is "$1: state" "$(field state <"$work/inspect")" QUARANTINED
 	like "$1: why" "$(field stateReason <"$work/inspect")" "^($2)$"
 	id=$(field id <"$work/inspect")
-	g=$(find /sys/fs/cgroup -path "*/$WB_CGROUP/$id/cgroup.freeze" 2>/dev/null)
+	g=$(find /sys/fs/cgroup \
+	    -path "*/$WB_CGROUP/$id/cgroup.freeze" 2>/dev/null)
 	is "$1: frozen" "$(cat "$g" 2>/dev/null)" 1
 	like "$1: nothing runs in it" "$(run "$1" -- true 2>&1)" quarantined
-	like "$1: on the record" "$("$WB_BIN" events export | grep "$id" | grep -c '"QUARANTINED"')" '^[1-9]'
+	like "$1: on the record" "$("$WB_BIN" events export | grep "$id" |
+	    grep -c '"QUARANTINED"')" '^[1-9]'
 	ok "$1: removed" wb rm "$1" --grace 0
 }
 
@@ -55,7 +67,8 @@ neighbour B45
 
 # ---- B45: late, together
 for n in stall stallgo late; do
-	api -d "{\"name\": \"$n-1\", \"network\": \"none\"}" "$WB_URL/v1/sandboxes?wait=0" >/dev/null
+	api -d "{\"name\": \"$n-1\", \"network\": \"none\"}" \
+	    "$WB_URL/v1/sandboxes?wait=0" >/dev/null
 done
 neighbour "B45 while three stall"
 for n in stall stallgo late; do
@@ -77,7 +90,8 @@ for n in uids:uid_map:uidMap caps:cap_bnd:capBnd \
 	b=${n%%:*}-1 f=${n#*:}
 	like "B46 $b: no box" "$(make_box "$b")" '^4'
 	api "$WB_URL/v1/sandboxes/$b/proof" >/dev/null
-	like "B46 $b: the proof names it" "$(cat "$work/body")" "\"verdict\": *\"failed\", *\"field\": *\"${f#*:}\""
+	like "B46 $b: the proof names it" "$(cat "$work/body")" \
+	    "\"verdict\": *\"failed\", *\"field\": *\"${f#*:}\""
 	sealed "$b" "${f%:*}"
 done
 neighbour B46
@@ -92,9 +106,12 @@ for i in 1 2 3 4 5 6 7 8; do
 	(run deaf-1 --timeout 2 -- true >/dev/null 2>&1) &
 	neighbour "B46 flood and deaf, $i"
 done
-[ $(($(rss) - was)) -lt 32768 ] && pass "B46 apid holds $(($(rss) - was)) KiB more" || fail "B46 apid holds $(($(rss) - was)) KiB more"
+[ $(($(rss) - was)) -lt 32768 ] &&
+    pass "B46 apid holds $(($(rss) - was)) KiB more" ||
+    fail "B46 apid holds $(($(rss) - was)) KiB more"
 grew=$(($("$WB_BIN" events export | wc -c) - size))
-[ $grew -lt 2000000 ] && pass "B46 the record grows by $grew bytes" || fail "B46 the record grows by $grew bytes"
+[ $grew -lt 2000000 ] && pass "B46 the record grows by $grew bytes" ||
+    fail "B46 the record grows by $grew bytes"
 ok "B46 both are removed" wb rm flood-1 deaf-1 --grace 0
 neighbour "at the end"
 attack_done

@@ -8,14 +8,19 @@ box_serve
 wb() { "$WB_BIN" sandbox "$@"; }
 look() { wb inspect hungry | sed -n "s/.*\"$1\": *\"\([A-Za-z]*\)\".*/\1/p"; }
 ok "create" wb create --name hungry --network none --cpus 0.2 --pids 256
-wb run hungry --name loops -- sh -c 'i=0; while [ $i -lt 10 ]; do while :; do :; done & i=$((i + 1)); done; echo all; wait' >/dev/null
+wb run hungry --name loops -- sh -c \
+    'i=0; while [ $i -lt 10 ]; do while :; do :; done & i=$((i + 1)); done; echo all; wait' >/dev/null
 said() { wb logs hungry loops | grep -q all; }
 await said && pass "ten loops" || fail "the loops do not start"
 
 for d in apid stored netd apid; do
 	p=$(box_pid "$d" || daemon_pids "$d" | head -n 1)
 	kill -KILL "$p"
-	again() { q=$(daemon_pids "$d" | head -n 1); [ -n "$q" ] && [ "$q" != "$p" ] && "$WB_BIN" version >/dev/null 2>&1; }
+	again() {
+		q=$(daemon_pids "$d" | head -n 1)
+		[ -n "$q" ] && [ "$q" != "$p" ] &&
+		    "$WB_BIN" version >/dev/null 2>&1
+	}
 	await again && pass "$d is back" || fail "$d is not back"
 	is "the box is not condemned" "$(look state)" READY
 done
@@ -27,6 +32,7 @@ ok "and ends what it is told to end" wb kill hungry loops -s KILL
 no "the loops are gone" 137 wb wait hungry loops --timeout 60
 is "it takes commands" "$(wb exec hungry -- echo alive 2>&1)" alive
 for p in $(pgrep -P "$serve_pid") $(descendants "$serve_pid"); do
-	is "$p traces nobody" "$(grep -l "^TracerPid:[[:space:]]*$p\$" /proc/[0-9]*/status 2>/dev/null)" ""
+	is "$p traces nobody" "$(grep -l "^TracerPid:[[:space:]]*$p\$" \
+	    /proc/[0-9]*/status 2>/dev/null)" ""
 done
 box_done

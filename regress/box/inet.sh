@@ -35,7 +35,10 @@ inet_up() {	# more addresses of the internet...
 	ip link set lo up
 	unshare -n sleep 3600 &
 	inet=$!
-	inet_there() { [ "$(readlink "/proc/$inet/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
+	inet_there() {
+		[ "$(readlink "/proc/$inet/ns/net")" != \
+		    "$(readlink /proc/self/ns/net)" ]
+	}
 	await inet_there
 	inet_ns=$(readlink "/proc/$inet/ns/net")
 	ip link add net0 type veth peer name net1 netns "$inet"
@@ -65,12 +68,14 @@ ${WB_CONF_MORE-}"
 inet_serve() {	# program argument...
 	mkfifo "$work/up"
 	p=$top/regress/box/$1; shift
-	nsenter -t "$inet" -n /usr/bin/python3 "$p" internet "$@" >"$work/names" 2>"$work/internet.err" &
+	nsenter -t "$inet" -n /usr/bin/python3 "$p" internet "$@" \
+	    >"$work/names" 2>"$work/internet.err" &
 	inet_pids="$inet_pids $!"
 	/usr/bin/python3 "$p" host "$@" >"$work/up" 2>"$work/host.err" &
 	inet_pids="$inet_pids $!"
 	read -r _ <"$work/up"
-	await grep -q ready "$work/names" || fail "the internet is not ready" "$(cat "$work/internet.err")"
+	await grep -q ready "$work/names" ||
+	    fail "the internet is not ready" "$(cat "$work/internet.err")"
 }
 
 # what came at which address, as the host sees it
@@ -86,12 +91,18 @@ slirps() {
 inet_done() {
 	box_stop
 	is "with the server the pool is gone" "$(slirps)" ""
-	is "  and every cgroup" "$(find /sys/fs/cgroup -type d -path "*/$WB_CGROUP*")" ""
+	is "  and every cgroup" \
+	    "$(find /sys/fs/cgroup -type d -path "*/$WB_CGROUP*")" ""
 	# but a dead one whom pid 1 has not buried yet, and another script's
-	live() { ps -eo uid=,stat=,cgroup=,args= | awk -v u="$WB_UIDS" -v g="$WB_CGROUP" '$1 >= u && $1 < u + 65536 && $2 !~ /^Z/ && (index($0, g) || !/wb-regress-/)'; }
+	live() {
+		ps -eo uid=,stat=,cgroup=,args= |
+		    awk -v u="$WB_UIDS" -v g="$WB_CGROUP" \
+		    '$1 >= u && $1 < u + 65536 && $2 !~ /^Z/ && (index($0, g) || !/wb-regress-/)'
+	}
 	is "no process has a uid of the range" "$(live)" ""
 	is "no mount is left" "$(grep -c "$work" /proc/self/mountinfo)" 0
-	is "the internet had nothing to complain of" "$(cat "$work/internet.err" "$work/host.err")" ""
+	is "the internet had nothing to complain of" \
+	    "$(cat "$work/internet.err" "$work/host.err")" ""
 	box_watched
 	box_after
 	left() { readlink /proc/[0-9]*/ns/net | grep -cxF "$inet_ns"; }

@@ -8,11 +8,13 @@
 # WB_DEBIAN: a root file system that `workbox rootfs build debian' has made
 # with these packages and with --ca WB_DEBIAN_CA/ca.pem, whose key is there as
 # ca.key, instead.
-[ "${WB_LANE-fast}" = long ] || { echo "skip: builds a Debian of 800 MB (long lane)"; exit 77; }
+[ "${WB_LANE-fast}" = long ] ||
+    { echo "skip: builds a Debian of 800 MB (long lane)"; exit 77; }
 for c in curl dpkg-deb git openssl; do
 	command -v $c >/dev/null || { echo "skip: no $c"; exit 77; }
 done
-[ -x "$(git --exec-path)/git-http-backend" ] || { echo "skip: no git-http-backend"; exit 77; }
+[ -x "$(git --exec-path)/git-http-backend" ] ||
+    { echo "skip: no git-http-backend"; exit 77; }
 . "$(dirname "$0")/inet.sh"
 packages=nodejs,npm,openssh-client,openssh-server,python3,python3-pip,wget,bind9-dnsutils
 box_state
@@ -21,20 +23,27 @@ if [ -n "${WB_DEBIAN-}" ]; then
 	cp -a "$WB_DEBIAN" "$tree"
 	cp "$WB_DEBIAN_CA/ca.pem" "$WB_DEBIAN_CA/ca.key" "$work"
 else
-	command -v mmdebstrap >/dev/null || { echo "skip: no mmdebstrap"; exit 77; }
-	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/ca.key" -out "$work/ca.pem" -days 2 -subj '/CN=Workbox test' 2>/dev/null
-	outside "$WB_BIN" rootfs build debian --state "$WB_STATE" --include $packages --ca "$work/ca.pem" >"$work/build.log" 2>&1 ||
-	    { tail -n 5 "$work/build.log"; echo "skip: no Debian to be had (no package archive?)"; exit 77; }
+	command -v mmdebstrap >/dev/null ||
+	    { echo "skip: no mmdebstrap"; exit 77; }
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/ca.key" \
+	    -out "$work/ca.pem" -days 2 -subj '/CN=Workbox test' 2>/dev/null
+	outside "$WB_BIN" rootfs build debian --state "$WB_STATE" \
+	    --include $packages --ca "$work/ca.pem" >"$work/build.log" 2>&1 ||
+	    { tail -n 5 "$work/build.log"; echo \
+	    "skip: no Debian to be had (no package archive?)"; exit 77; }
 fi
 
 # ---- what the internet has: certificates
 srv=$work/srv
 mkdir -p "$srv/www" "$srv/git"
-openssl req -newkey rsa:2048 -nodes -keyout "$srv/key" -out "$work/csr" -subj /CN=example.org 2>/dev/null
+openssl req -newkey rsa:2048 -nodes -keyout "$srv/key" -out "$work/csr" \
+    -subj /CN=example.org 2>/dev/null
 echo 'subjectAltName=DNS:*.example.org' >"$work/ext"
-openssl x509 -req -in "$work/csr" -CA "$work/ca.pem" -CAkey "$work/ca.key" -CAcreateserial -days 2 -extfile "$work/ext" -out "$srv/cert" 2>/dev/null
+openssl x509 -req -in "$work/csr" -CA "$work/ca.pem" -CAkey "$work/ca.key" \
+    -CAcreateserial -days 2 -extfile "$work/ext" -out "$srv/cert" 2>/dev/null
 cat "$srv/key" "$srv/cert" >"$srv/good.pem"
-openssl x509 -req -in "$work/csr" -signkey "$srv/key" -days 2 -extfile "$work/ext" -out "$srv/cert" 2>/dev/null
+openssl x509 -req -in "$work/csr" -signkey "$srv/key" -days 2 \
+    -extfile "$work/ext" -out "$srv/cert" 2>/dev/null
 cat "$srv/key" "$srv/cert" >"$srv/bad.pem"
 
 # ---- packages for apt, npm and pip
@@ -43,14 +52,17 @@ deb() {	# name depends
 	printf 'Package: %s\nVersion: 1.0\nArchitecture: all\nMaintainer: nobody <a@example.org>\nDescription: test\n%s' "$1" "${2:+Depends: $2
 }" >"$work/deb/$1/DEBIAN/control"
 	printf '#!/bin/sh\necho %s runs\n' "$1" >"$work/deb/$1/usr/bin/$1"
-	printf '#!/bin/sh\nuseradd -r %s-user\n' "$1" >"$work/deb/$1/DEBIAN/postinst"
+	printf '#!/bin/sh\nuseradd -r %s-user\n' "$1" \
+	    >"$work/deb/$1/DEBIAN/postinst"
 	chmod 755 "$work/deb/$1/usr/bin/$1" "$work/deb/$1/DEBIAN/postinst"
-	dpkg-deb --root-owner-group -b "$work/deb/$1" "$srv/www/apt/$1.deb" >/dev/null
+	dpkg-deb --root-owner-group -b "$work/deb/$1" "$srv/www/apt/$1.deb" \
+	    >/dev/null
 	{
 		dpkg-deb -f "$srv/www/apt/$1.deb"
 		echo "Filename: ./$1.deb"
 		echo "Size: $(stat -c %s "$srv/www/apt/$1.deb")"
-		echo "SHA256: $(sha256sum "$srv/www/apt/$1.deb" | cut -d ' ' -f 1)"
+		echo "SHA256: $(sha256sum "$srv/www/apt/$1.deb" |
+		    cut -d ' ' -f 1)"
 		echo
 	} >>"$srv/www/apt/Packages"
 }
@@ -62,9 +74,11 @@ npm_package() {	# name text-of-its-dependencies index.js
 	echo "$3" >"$work/npm/$1/package/index.js"
 	tar -C "$work/npm/$1" -czf "$srv/www/npm/-/$1.tgz" package
 	printf '{"name": "%s", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": "%s", "version": "1.0.0", "dependencies": {%s}, "dist": {"tarball": "https://npm.example.org/npm/-/%s.tgz", "integrity": "sha512-%s"}}}}' \
-	    "$1" "$1" "$2" "$1" "$(openssl dgst -sha512 -binary "$srv/www/npm/-/$1.tgz" | base64 -w 0)" >"$srv/www/npm/$1"
+	    "$1" "$1" "$2" "$1" "$(openssl dgst -sha512 -binary \
+	    "$srv/www/npm/-/$1.tgz" | base64 -w 0)" >"$srv/www/npm/$1"
 }
-npm_package wbdemo '"wbneeds": "^1.0.0"' 'module.exports = "demo and " + require("wbneeds");'
+npm_package wbdemo '"wbneeds": "^1.0.0"' \
+    'module.exports = "demo and " + require("wbneeds");'
 npm_package wbneeds '' 'module.exports = "needs";'
 mkdir -p "$srv/www/simple/wbdemo"
 python3 - "$srv/www/simple/wbdemo" <<'P'
@@ -96,7 +110,8 @@ cp -a "$srv/git/repo.git" "$work/ssh.git"
 
 # ---- the internet, and in it a machine for ssh: the same Debian, written to
 # nowhere; its mounts are of a namespace that ends with its sshd
-inet_up 64:ff9b::a9fe:a9fe/128 64:ff9b::cb00:7102/128 64:ff9b::c633:640a/128 2002:a01:203::1/128
+inet_up 64:ff9b::a9fe:a9fe/128 64:ff9b::cb00:7102/128 64:ff9b::c633:640a/128 \
+    2002:a01:203::1/128
 inet_serve egress_debian_net.py "$srv"
 mkdir "$work/there"
 cat >"$work/sshd.sh" <<'S'
@@ -117,14 +132,17 @@ exec chroot "$1/root" /bin/sh -ec '
 	cp /root/user /root/host.pub /tmp
 	exec /usr/sbin/sshd -D -e -f /root/sshd_config'
 S
-nsenter -t "$inet" -n unshare -m --propagation private sh "$work/sshd.sh" "$work/there" "$tree" "$work/ssh.git" >"$work/sshd.log" 2>&1 &
+nsenter -t "$inet" -n unshare -m --propagation private sh "$work/sshd.sh" \
+    "$work/there" "$tree" "$work/ssh.git" >"$work/sshd.log" 2>&1 &
 sshd_pid=$!
 inet_pids="$inet_pids $sshd_pid"
 listens() { grep -q 'listening on :: port 22' "$work/sshd.log"; }
 await listens || fail "no sshd" "$(cat "$work/sshd.log")"
 
 # ---- in the box
-in_box() { timeout 300 "$WB_BIN" sandbox exec -n d -- bash -c "cd /root; $1" 2>&1; }
+in_box() {
+	timeout 300 "$WB_BIN" sandbox exec -n d -- bash -c "cd /root; $1" 2>&1
+}
 # prog TEXT EXPECTED COMMAND: in the box, its last line
 prog() {
 	out=$(in_box "$3")
@@ -139,8 +157,11 @@ apt="rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*; export DEBIAN_FRONT
 # the key of who may log in at git.example.org, and whom to trust there
 ssh_files() {
 	for f in user host.pub; do
-		nsenter -t "$sshd_pid" -m cat "$work/there/root/tmp/$f" | wb exec d -- sh -c "mkdir -p /root/.ssh; umask 077; cat >/root/.ssh/$f"
+		nsenter -t "$sshd_pid" -m cat "$work/there/root/tmp/$f" |
+		    wb exec d -- sh \
+		    -c "mkdir -p /root/.ssh; umask 077; cat >/root/.ssh/$f"
 	done
-	prog "ssh's files are there" ok "mv .ssh/user .ssh/id_ed25519 && sed 's/^/git.example.org,inside.example.org /' .ssh/host.pub >.ssh/known_hosts && echo ok"
+	prog "ssh's files are there" \
+	    ok "mv .ssh/user .ssh/id_ed25519 && sed 's/^/git.example.org,inside.example.org /' .ssh/host.pub >.ssh/known_hosts && echo ok"
 }
 ssh="ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=20"

@@ -3,7 +3,8 @@
 # an overlay of this host's root: what it writes and whom it makes a user is
 # in memory, and gone with the test.
 . "$(dirname "$0")/lib.sh"
-[ "${WB_LANE-fast}" = long ] || { echo "skip: builds all of it (long lane)"; exit 77; }
+[ "${WB_LANE-fast}" = long ] ||
+    { echo "skip: builds all of it (long lane)"; exit 77; }
 
 # Mount and process namespaces of its own, so that no user is in use.  /var/lib
 # is a directory of a real file system: boxes need one.
@@ -38,10 +39,12 @@ END
 ns=
 trap 'kill -KILL $ns; box_cleanup; exit 1' INT TERM HUP
 trap 'kill -KILL $ns; box_cleanup' EXIT
-unshare -m -p -f --propagation private sh "$work/root" >"$work/up" 2>"$work/root.log" &
+unshare -m -p -f --propagation private sh "$work/root" >"$work/up" \
+    2>"$work/root.log" &
 read -r r <"$work/up"
 ns=$(pgrep -P $!)
-[ "$r" = up ] || { cat "$work/root.log"; echo "skip: no overlay of the root here"; exit 77; }
+[ "$r" = up ] ||
+    { cat "$work/root.log"; echo "skip: no overlay of the root here"; exit 77; }
 in_root() { nsenter -t "$ns" -m -p env -u WB_STATE TMPDIR=/tmp "$@"; }
 install() { in_root sh "$top/etc/install.sh" "$@"; }
 # All that is there of an installation, with what would change if touched.
@@ -52,7 +55,9 @@ what() {
 	    find /usr/local /etc/workbox -type f -exec sha256sum {} + 2>/dev/null
 	    getent passwd; getent group' | sort
 }
-users() { in_root sh -c 'getent passwd | grep -c "^_workbox-"; getent group | grep -c -e "^_workbox-" -e "^workbox:"' | tr '\n' ' '; }
+users() {
+	in_root sh -c 'getent passwd | grep -c "^_workbox-"; getent group | grep -c -e "^_workbox-" -e "^workbox:"' | tr '\n' ' '
+}
 
 for u in _workbox-netd _workbox-stored _workbox-apid _workbox-proxyd; do
 	in_root userdel "$u"
@@ -65,15 +70,20 @@ what >"$work/before"
 no "--purge alone" 1 install --purge
 no "a directory that is relative" 1 install --prefix here
 ok "install" install
-like "says what comes next" "$out" 'Next: /usr/local/bin/workbox rootfs build minimal'
+like "says what comes next" "$out" \
+    'Next: /usr/local/bin/workbox rootfs build minimal'
 is "users and groups are made" "$(users)" '4 5 '
-is "the key is root's alone" "$(in_root stat -c '%a %u %s' /etc/workbox/token)" '600 0 48'
+is "the key is root's alone" \
+    "$(in_root stat -c '%a %u %s' /etc/workbox/token)" '600 0 48'
 what >"$work/first"
 ok "again" install
 what >"$work/second"
-cmp -s "$work/first" "$work/second" && pass "changes nothing" || fail "it does" "$(diff "$work/first" "$work/second")"
-ok "what it says comes next" in_root sh -c '/usr/local/bin/workbox rootfs build minimal && /usr/local/bin/workbox runtime install'
-ok "serve -n takes the configuration" in_root env -i /usr/local/bin/workbox serve -n
+cmp -s "$work/first" "$work/second" && pass "changes nothing" ||
+    fail "it does" "$(diff "$work/first" "$work/second")"
+ok "what it says comes next" in_root sh -c \
+    '/usr/local/bin/workbox rootfs build minimal && /usr/local/bin/workbox runtime install'
+ok "serve -n takes the configuration" in_root env -i /usr/local/bin/workbox \
+    serve -n
 ok "pages are found" in_root test -s /usr/local/share/man/man1/workbox.1
 
 in_root mkdir -p /var/lib/workbox/sandboxes/01M8MA0772Z7T7CW0Q46WZX14B
@@ -81,28 +91,35 @@ no "uninstall where a box is" 1 install --uninstall --purge
 like "names it" "$out" 01M8MA0772Z7T7CW0Q46WZX14B
 in_root rmdir /var/lib/workbox/sandboxes/01M8MA0772Z7T7CW0Q46WZX14B
 mkfifo "$work/held"
-in_root flock /var/lib/workbox/lock sh -c 'echo; exec sleep infinity' >"$work/held" &
+in_root flock /var/lib/workbox/lock sh -c 'echo; exec sleep infinity' \
+    >"$work/held" &
 read -r _ <"$work/held"
 no "uninstall where a server runs" 1 install --uninstall --purge
 like "says so" "$out" 'a server runs on /var/lib/workbox'
 in_root pkill -x sleep -P "$(in_root pgrep -x flock)"
-await in_root flock -n /var/lib/workbox/lock true || fail "the lock is still held"
+await in_root flock -n /var/lib/workbox/lock true ||
+    fail "the lock is still held"
 no "uninstall of another prefix" 1 install --uninstall --prefix /opt/other
 
 ok "uninstall" install --uninstall
-is "no program is left" "$(in_root sh -c 'ls -d /usr/local/bin/workbox /usr/local/libexec/workbox 2>/dev/null')" ''
-is "key and users stay" "$(in_root stat -c %s /etc/workbox/token) $(users)" '48 4 5 '
+is "no program is left" "$(in_root sh -c \
+    'ls -d /usr/local/bin/workbox /usr/local/libexec/workbox 2>/dev/null')" ''
+is "key and users stay" "$(in_root stat -c %s /etc/workbox/token) $(users)" \
+    '48 4 5 '
 key=$(in_root cat /etc/workbox/token)
 ok "install over what stayed" install
 is "with the same key" "$(in_root cat /etc/workbox/token)" "$key"
 
 ok "uninstall --purge" install --uninstall --purge
-like "says what went" "$out" '^Removed: programs, /var/lib/workbox, /etc/workbox, users\. +Packages stay\.$'
+like "says what went" "$out" \
+    '^Removed: programs, /var/lib/workbox, /etc/workbox, users\. +Packages stay\.$'
 what | sed 's/ [0-9.]*$//' >"$work/after"
 sed 's/ [0-9.]*$//' "$work/before" >"$work/want"
-diff "$work/want" "$work/after" >"$work/diff" && pass "all is as it was" || fail "it is not" "$(cat "$work/diff")"
+diff "$work/want" "$work/after" >"$work/diff" && pass "all is as it was" ||
+    fail "it is not" "$(cat "$work/diff")"
 ok "again" install --uninstall --purge
-what | sed 's/ [0-9.]*$//' | diff "$work/want" - >"$work/diff" && pass "is the same" || fail "it is not" "$(cat "$work/diff")"
+what | sed 's/ [0-9.]*$//' | diff "$work/want" - >"$work/diff" &&
+    pass "is the same" || fail "it is not" "$(cat "$work/diff")"
 is "elsewhere nothing is written, but what accounts are" "$(in_root find /run/up ! -type d -printf '%P\n' |
     grep -v -E '^etc/((passwd|group|shadow|gshadow|subuid|subgid)-?|\.pwd\.lock)$')" ''
 box_done

@@ -31,5 +31,6 @@ if await quiet; then
 else
 	fail "left behind" "$(diff "$work/before" "$work/now")"
 fi
-is "no process or file has a uid of the boxes" "$(uids_in_use | tr '\n' ' ')" "0 0 "
+is "no process or file has a uid of the boxes" "$(uids_in_use | tr '\n' ' ')" \
+    "0 0 "
 box_done

@@ -31,7 +31,9 @@ take_uids() {
 			exec 7>"/run/wb-regress/$((i + 1))"
 			[ $i -lt 31 ] && flock -n 7 || continue
 		fi
-		ps -eo ruid= | awk -v u=$WB_UIDS -v n=$((16777216 * (1 + many))) '$1 >= u && $1 < u + n { exit 1 }' && return
+		ps -eo ruid= |
+		    awk -v u=$WB_UIDS -v n=$((16777216 * (1 + many))) \
+		    '$1 >= u && $1 < u + n { exit 1 }' && return
 	done
 	echo "skip: all ranges of uids in /run/wb-regress are in use"
 	exit 77
@@ -48,20 +50,26 @@ export WB_PREFIX WB_BIN WB_STATE WB_CGROUP XDG_CONFIG_HOME
 # latter is copied from WB_ROOTFS when that is set (faster).
 box_state() {
 	mkdir -p "$WB_STATE"
-	"$WB_BIN" runtime install --state "$WB_STATE" >"$work/runtime.log" 2>&1 || { cat "$work/runtime.log"; exit 1; }
+	"$WB_BIN" runtime install --state "$WB_STATE" >"$work/runtime.log" \
+	    2>&1 || { cat "$work/runtime.log"; exit 1; }
 	if [ ! -e "$WB_STATE/rootfs/minimal" ]; then
-		"$WB_BIN" rootfs build minimal --state "$WB_STATE" >"$work/rootfs.log" 2>&1 || { cat "$work/rootfs.log"; exit 1; }
+		"$WB_BIN" rootfs build minimal --state "$WB_STATE" \
+		    >"$work/rootfs.log" 2>&1 ||
+		    { cat "$work/rootfs.log"; exit 1; }
 	fi
 }
 
 # The state directory on an ext4 of its own, before box_serve; the script is
 # skipped where there can be none.
 box_disk() {	# size mkfs-options...
-	command -v mkfs.ext4 >/dev/null || { echo "skip: no mkfs.ext4"; exit 77; }
+	command -v mkfs.ext4 >/dev/null ||
+	    { echo "skip: no mkfs.ext4"; exit 77; }
 	truncate -s "$1" "$work/disk"; shift
-	mkfs.ext4 -q -F "$@" "$work/disk" || { echo "skip: mkfs.ext4 fails"; exit 77; }
+	mkfs.ext4 -q -F "$@" "$work/disk" ||
+	    { echo "skip: mkfs.ext4 fails"; exit 77; }
 	mkdir "$WB_STATE"
-	mount -o loop "$work/disk" "$WB_STATE" 2>/dev/null || { echo "skip: no loop device here"; exit 77; }
+	mount -o loop "$work/disk" "$WB_STATE" 2>/dev/null ||
+	    { echo "skip: no loop device here"; exit 77; }
 	box_after() { umount "$WB_STATE"; }
 }
 
@@ -86,7 +94,8 @@ box_conf() {
 		echo "cgroup = \"$WB_CGROUP\""
 		echo "socket = \"${WB_SOCKET-$WB_STATE/api.sock}\""
 		echo "listen = {\"127.0.0.1:$port\"}"
-		# uids of its own, and no mind for how full a test machine's disk is
+		# uids of its own, and no mind for how full a test machine's
+		# disk is
 		echo "net-uid-base = $WB_UIDS"
 		echo "uid-base = $((WB_UIDS + 65536))"
 		echo "max-boxes = ${WB_BOXES:-255}"
@@ -104,7 +113,8 @@ box_watch() {
 	mkfifo "$work/watching"
 	watch=$(free_port $((port + 1)))
 	PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$top/regress/http/watch.py" \
-	    "$watch" "$port" "$work/watch" >"$work/watching" 2>"$work/watch.err" &
+	    "$watch" "$port" "$work/watch" >"$work/watching" \
+	    2>"$work/watch.err" &
 	watch_pid=$!
 	read -r _ <"$work/watching" || { cat "$work/watch.err"; exit 1; }
 	rm "$work/watching"
@@ -117,7 +127,8 @@ box_watched() {
 	kill -TERM "$watch_pid"
 	wait "$watch_pid"
 	watch_pid=
-	like "answers are what the OpenAPI document says: $(head -n 1 "$work/watch")" \
+	like "answers are what the OpenAPI document says: $(head -n 1 \
+	    "$work/watch")" \
 	    "$(head -n 20 "$work/watch")" '^[1-9][0-9]* answers, 0 faults$'
 }
 
@@ -129,7 +140,8 @@ box_stop() {
 
 # The daemons of our own privd, by name: `box_pid stored'.
 box_pid() {
-	for p in $(pgrep -P "$serve_pid") $(pgrep -P "$(pgrep -d, -P "$serve_pid")" 2>/dev/null); do
+	for p in $(pgrep -P "$serve_pid") \
+	    $(pgrep -P "$(pgrep -d, -P "$serve_pid")" 2>/dev/null); do
 		case $(tr '\0' ' ' <"/proc/$p/cmdline" 2>/dev/null) in
 		*/"$1"\ *|*/"$1") echo "$p"; return 0 ;;
 		esac
@@ -138,15 +150,23 @@ box_pid() {
 }
 
 # Every process below ours that runs libexec/NAME, and itself.
-descendants() { for c in $(pgrep -P "$1"); do echo "$c"; descendants "$c"; done; }
+descendants() {
+	for c in $(pgrep -P "$1"); do echo "$c"; descendants "$c"; done
+}
 daemon_pids() {
 	for p in $serve_pid $(descendants "$serve_pid"); do
-		[ "$(readlink "/proc/$p/exe")" != "$WB_PREFIX/libexec/workbox/$1" ] || echo "$p"
+		[ "$(readlink "/proc/$p/exe")" != \
+		    "$WB_PREFIX/libexec/workbox/$1" ] || echo "$p"
 	done
 }
 
 pass() { passed=$((passed + 1)); echo "ok - $1"; }
-fail() { failed=$((failed + 1)); echo "not ok - $1"; shift; [ $# -eq 0 ] || printf '%s\n' "$@" | sed 's/^/#   /'; }
+fail() {
+	failed=$((failed + 1))
+	echo "not ok - $1"
+	shift
+	[ $# -eq 0 ] || printf '%s\n' "$@" | sed 's/^/#   /'
+}
 skip() { skipped=$((skipped + 1)); echo "skip - $1"; }
 
 ok() {		# text command...: succeeds
@@ -156,13 +176,15 @@ ok() {		# text command...: succeeds
 no() {		# text status command...: fails with that status
 	t=$1 want=$2; shift 2
 	out=$("$@" 2>&1); got=$?
-	[ "$got" = "$want" ] && pass "$t" || fail "$t" "exit $got, expected $want: $*" "$out"
+	[ "$got" = "$want" ] && pass "$t" ||
+	    fail "$t" "exit $got, expected $want: $*" "$out"
 }
 is() {		# text got expected
 	[ "$2" = "$3" ] && pass "$1" || fail "$1" "got: $2" "expected: $3"
 }
 like() {	# text got extended-regular-expression
-	printf '%s\n' "$2" | grep -Eq -- "$3" && pass "$1" || fail "$1" "got: $2" "expected: /$3/"
+	printf '%s\n' "$2" | grep -Eq -- "$3" && pass "$1" ||
+	    fail "$1" "got: $2" "expected: /$3/"
 }
 
 # Waits for a state by asking for it, at most about 20 s.
@@ -183,7 +205,8 @@ none_left() {	# client
 	is "what is listed still is being deleted" \
 	    "$(echo "$states" | grep -v -e '^DELETING$' -e '^$')" ""
 	none_listed() { [ "$("$1" sandbox list | wc -l)" = 1 ]; }
-	await none_listed "$1" && pass "none is left" || fail "some are left" "$("$1" sandbox list)"
+	await none_listed "$1" && pass "none is left" ||
+	    fail "some are left" "$("$1" sandbox list)"
 }
 
 # What must be the same before and after: mounts, namespaces, cgroups, rules,
@@ -191,14 +214,18 @@ none_left() {	# client
 # changes in other ways meanwhile.  Remembered by `await settled', and held
 # against that by `await quiet'; $work/before and $work/now say what differs.
 facts() {
-	echo "host mounts: $(grep -c -e "$work" -e "$WB_PREFIX" /proc/self/mountinfo)"
+	echo "host mounts: $(grep -c -e "$work" -e "$WB_PREFIX" \
+	    /proc/self/mountinfo)"
 	for d in privd maker netd uplinkd proxyd stored apid; do
 		for p in $(daemon_pids "$d"); do
 			echo "$d mounts: $(wc -l <"/proc/$p/mountinfo")"
 			echo "$d descriptors: $(ls "/proc/$p/fd" | wc -l)"
 		done
 	done
-	lsns -n -o UID,TYPE | awk -v u="$WB_UIDS" '$1 >= u && $1 < u + 16777216 { print "namespace", $2 }' | sort | uniq -c
+	lsns -n -o UID,TYPE |
+	    awk -v u="$WB_UIDS" \
+	    '$1 >= u && $1 < u + 16777216 { print "namespace", $2 }' | sort |
+	    uniq -c
 	find /sys/fs/cgroup -type d -path "*/$WB_CGROUP*" | sort
 	nft list tables 2>/dev/null
 	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -print | sort
@@ -206,21 +233,31 @@ facts() {
 
 # processes and files with a uid of the boxes' ranges, and not another test's
 uids_in_use() {
-	ps -eo uid=,cgroup= | awk -v u="$WB_UIDS" -v g="$WB_CGROUP" '$1 >= u + 65536 && $1 < u + 16777216 && (index($0, g) || !/wb-regress-/)' | wc -l
-	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -uid "+$WB_UIDS" -print | wc -l
+	ps -eo uid=,cgroup= |
+	    awk -v u="$WB_UIDS" -v g="$WB_CGROUP" \
+	    '$1 >= u + 65536 && $1 < u + 16777216 && (index($0, g) || !/wb-regress-/)' | wc -l
+	find "$WB_STATE" -path "$WB_STATE/db" -prune -o -uid "+$WB_UIDS" \
+	    -print | wc -l
 }
 
-settled() { facts >"$work/before"; sleep 0.2; facts >"$work/now"; cmp -s "$work/before" "$work/now"; }
+settled() {
+	facts >"$work/before"
+	sleep 0.2
+	facts >"$work/now"
+	cmp -s "$work/before" "$work/now"
+}
 quiet() { facts >"$work/now" && cmp -s "$work/now" "$work/before"; }
 
-# What else a script undoes at its end, once the server is gone: it redefines it.
+# What else a script undoes at its end, once the server is gone: it redefines
+# it.
 box_after() { :; }
 
 box_cleanup() {
 	trap - EXIT INT TERM HUP
 	[ -z "$watch_pid" ] || kill -TERM "$watch_pid"
 	if [ -n "$serve_pid" ]; then
-		WORKBOX_SERVER=http://127.0.0.1:$WB_PORT	# nobody looks on
+		# nobody looks on
+		WORKBOX_SERVER=http://127.0.0.1:$WB_PORT
 		for b in $("$WB_BIN" sandbox list --format json 2>/dev/null |
 		    sed -n 's/.*"id": *"\([0-9A-Z]\{26\}\)".*/\1/p'); do
 			"$WB_BIN" sandbox rm "$b" --grace 0 >/dev/null 2>&1 ||
@@ -230,10 +267,12 @@ box_cleanup() {
 	fi
 	# the server takes its empty tree away; one that was killed did not
 	for t in /sys/fs/cgroup/"$WB_CGROUP" /sys/fs/cgroup/*/"$WB_CGROUP"; do
-		[ ! -e "$t/uplinks/cgroup.kill" ] || echo 1 >"$t/uplinks/cgroup.kill"
+		[ ! -e "$t/uplinks/cgroup.kill" ] ||
+		    echo 1 >"$t/uplinks/cgroup.kill"
 		rmdir "$t"/uplinks/*/ "$t/uplinks" "$t" 2>/dev/null
 	done
-	[ "$failed" = 0 ] || { echo "# log of the server:"; tail -n 40 "$work/serve.log" 2>/dev/null | sed 's/^/#   /'; }
+	[ "$failed" = 0 ] || { echo "# log of the server:"; tail -n 40 \
+	    "$work/serve.log" 2>/dev/null | sed 's/^/#   /'; }
 	box_after
 	[ -n "${WB_KEEP-}" ] || [ -n "${WB_WORK-}" ] || rm -rf "$work"
 }

@@ -4,7 +4,8 @@
 # record is whole, and nothing is left behind.  For WB_SOAK seconds (600);
 # WB_SEED repeats a run as far as its random numbers go.
 . "$(dirname "$0")/lib.sh"
-[ "${WB_LANE-fast}" = long ] || { echo "skip: takes ${WB_SOAK:-600} s (long lane)"; exit 77; }
+[ "${WB_LANE-fast}" = long ] ||
+    { echo "skip: takes ${WB_SOAK:-600} s (long lane)"; exit 77; }
 PY=/usr/bin/python3
 [ -x $PY ] || { echo "skip: $PY is not there"; exit 77; }
 WB_DIRECT=1	# clients by the hundred
@@ -26,19 +27,25 @@ failed=$((failed + $(grep -c '^not ok - ' "$work/soak")))
 is "the clients end" "$r" 0
 
 "$WB_BIN" events export >"$work/record"
-ok "the chain of the record is whole" sh -c "$PY '$top/regress/box/verify-chain.py' <'$work/record'"
+ok "the chain of the record is whole" sh \
+    -c "$PY '$top/regress/box/verify-chain.py' <'$work/record'"
 n=$(grep -c '"type":"session.ended"' "$work/record")
-[ "$n" -ge 50 ] && [ "$n" = "$(grep -c '"type":"session.started"' "$work/record")" ] &&
+[ "$n" -ge 50 ] &&
+    [ "$n" = "$(grep -c '"type":"session.started"' "$work/record")" ] &&
     pass "each of $n sessions is on it with its end" ||
-    fail "sessions on the record" "$(sed -n 's/.*"type":"\([a-z.]*\)".*/\1/p' "$work/record" | sort | uniq -c)"
-is "each ended with 0" "$(grep '"type":"session.ended"' "$work/record" | grep -vc '"exitCode":0')" 0
+    fail "sessions on the record" "$(sed -n 's/.*"type":"\([a-z.]*\)".*/\1/p' \
+    "$work/record" | sort | uniq -c)"
+is "each ended with 0" "$(grep '"type":"session.ended"' "$work/record" |
+    grep -vc '"exitCode":0')" 0
 
 i=0
 while [ $i -lt 50 ]; do
-	"$WB_BIN" sandbox rm soak-$i --grace 0 >>"$work/rm" 2>&1 || fail "remove soak-$i"
+	"$WB_BIN" sandbox rm soak-$i --grace 0 >>"$work/rm" 2>&1 ||
+	    fail "remove soak-$i"
 	i=$((i + 1))
 done
 box_stop
 is "no tree is left" "$(ls "$WB_STATE/sandboxes")" ""
-is "nothing is left on the host" "$(host_facts "$WB_PREFIX" "$WB_STATE" "$WB_CGROUP" "$WB_UIDS" | diff "$work/before" -)" ""
+is "nothing is left on the host" "$(host_facts "$WB_PREFIX" "$WB_STATE" \
+    "$WB_CGROUP" "$WB_UIDS" | diff "$work/before" -)" ""
 box_done

@@ -5,15 +5,19 @@
 # what was not is whole or gone, nothing runs twice, nothing is left.
 . "$(dirname "$0")/lib.sh"
 command -v strace >/dev/null || { echo "skip: no strace"; exit 77; }
-strace -qq -e trace=none true 2>/dev/null || { echo "skip: strace may not trace here"; exit 77; }
+strace -qq -e trace=none true 2>/dev/null ||
+    { echo "skip: strace may not trace here"; exit 77; }
 WB_CONF_MORE='restart-limit = 1000'
 # nobody else takes the port while the server is down
 WB_PORT=$((20000 + $$ % 10000))
 box_serve
 verify=$top/regress/box/verify-chain.py
-field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p" "$work/body" | head -n 1; }
+field() {
+	sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p" "$work/body" |
+	    head -n 1
+}
 
-# ---- a client that repeats what is not answered --------------------------------
+# ---- a client that repeats what is not answered -----------------------------
 
 # ask METHOD PATH KEY [BODY]: until an answer says how it ended: $status.  Not
 # such are 503, and a 500 that leaves open what became of it.
@@ -32,11 +36,12 @@ ask() {
 	done
 }
 
-# ---- what must be so at any time ------------------------------------------------
+# ---- what must be so at any time --------------------------------------------
 
 # Processes of boxes that are none of those named.
 strangers() {
-	ps -eo pid=,uid= | awk -v u="$WB_UIDS" '$2 >= u + 65536 && $2 < u + 16777216' | while read -r p _; do
+	ps -eo pid=,uid= | awk -v u="$WB_UIDS" \
+	    '$2 >= u + 65536 && $2 < u + 16777216' | while read -r p _; do
 		g=$(cat "/proc/$p/cgroup" 2>/dev/null) || continue
 		for b in "$@"; do
 			case $g in *"/$WB_CGROUP/$b/"*) continue 2 ;; esac
@@ -48,7 +53,8 @@ strangers() {
 left() {
 	{
 		ls "$WB_STATE/sandboxes"
-		ls -d /sys/fs/cgroup/"$WB_CGROUP"/0* /sys/fs/cgroup/*/"$WB_CGROUP"/0*
+		ls -d /sys/fs/cgroup/"$WB_CGROUP"/0* \
+		    /sys/fs/cgroup/*/"$WB_CGROUP"/0*
 	} 2>/dev/null | while read -r d; do
 		for b in "$@"; do [ "${d##*/}" != "$b" ] || continue 2; done
 		echo "$d"
@@ -56,7 +62,11 @@ left() {
 	strangers "$@"
 	grep -F -e "$WB_STATE/" /proc/self/mountinfo
 }
-pid1() { cat /sys/fs/cgroup/"$WB_CGROUP/$1"/box/runner/cgroup.procs /sys/fs/cgroup/*/"$WB_CGROUP/$1"/box/runner/cgroup.procs 2>/dev/null | head -n 1; }
+pid1() {
+	cat /sys/fs/cgroup/"$WB_CGROUP/$1"/box/runner/cgroup.procs \
+	    /sys/fs/cgroup/*/"$WB_CGROUP/$1"/box/runner/cgroup.procs \
+	    2>/dev/null | head -n 1
+}
 verdict() { jq -r ".items[] | select(.id == \"$1\") | .verdict" "$work/body"; }
 settled() { [ -z "$(left "$@")" ]; }
 
@@ -65,15 +75,17 @@ bad() { wrong="$wrong${wrong:+; }$1"; }
 holds() {	# boxes...: exactly these are there
 	ask POST /reconcile none '' || bad "reconcile is not answered"
 	for b in "$@"; do
-		[ "$(verdict "$b")" = attached ] || bad "$b is '$(verdict "$b")'"
+		[ "$(verdict "$b")" = attached ] ||
+		    bad "$b is '$(verdict "$b")'"
 	done
 	known=$(jq ".items | length" "$work/body")
 	[ "$known" = $# ] || bad "$known boxes are known, $# were answered"
-	[ "$(pid1 "$keep")" = "$keep1" ] || bad "the neighbour was started again"
+	[ "$(pid1 "$keep")" = "$keep1" ] ||
+	    bad "the neighbour was started again"
 	await settled "$@" || bad "left: $(left "$@" | tr '\n' ' ')"
 }
 
-# ---- the kill -------------------------------------------------------------------
+# ---- the kill ---------------------------------------------------------------
 
 faults=0 down=
 below() { pgrep -P "$1" -f "^$WB_PREFIX/libexec/workbox/$2" | head -n 1; }
@@ -93,17 +105,20 @@ arm() {
 	[ "$1" != maker ] || follow=		# what it forks is `child'
 	: >"$work/strace"
 	strace $follow -p "$p" -e trace="$2" -e signal=SIGKILL \
-	    -e inject="$2:signal=SIGKILL:when=$3" -o "$work/calls" 2>"$work/strace" &
+	    -e inject="$2:signal=SIGKILL:when=$3" -o "$work/calls" \
+	    2>"$work/strace" &
 	tracer=$!
 	armed() { grep -q attached "$work/strace" || ! kill -0 "$tracer"; }
 	await armed
-	grep -q attached "$work/strace" || { bad "strace: $(cat "$work/strace")"; return 1; }
+	grep -q attached "$work/strace" ||
+	    { bad "strace: $(cat "$work/strace")"; return 1; }
 }
 # Whether somebody was killed in the call; the tracer goes in any case.
 disarm() {
 	kill -TERM "$tracer" 2>/dev/null
 	wait "$tracer" 2>/dev/null
-	# a call without a return is of one that dies, also when strace goes first
+	# a call without a return is of one that dies, also when strace goes
+	# first
 	awk '{ p = $1 ~ /^[0-9]+$/ ? $1 : 0 }
 	    /\+\+\+ killed by SIGKILL/ { if (in_it[p]) hit = 1 }
 	    / = \?$/ { hit = 1 }
@@ -131,21 +146,28 @@ fresh() {
 	faults=0
 }
 
-# ---- the operations: ask until there is an answer, then what must be true --------
+# ---- the operations: ask until there is an answer, then what must be true ---
 
-do_create() { ask POST /sandboxes "$key" "{\"name\": \"n$count\", \"network\": \"none\"}"; }
+do_create() {
+	ask POST /sandboxes "$key" \
+	    "{\"name\": \"n$count\", \"network\": \"none\"}"
+}
 check_create() {
 	case $status in
 	201)	[ "$(field state)" = READY ] || bad "answered $(field state)"
 		b=$(field id)
 		holds "$keep" "$b"
-		ask DELETE "/sandboxes/$b?graceSeconds=0" none || bad "it cannot be removed" ;;
+		ask DELETE "/sandboxes/$b?graceSeconds=0" none ||
+		    bad "it cannot be removed" ;;
 	500)	;;	# create-failed: it was begun, and is no more
 	*)	bad "create is answered $status $(cat "$work/body")" ;;
 	esac
 }
 
-do_exec() { ask POST "/sandboxes/$keep/exec" "$key" "{\"argv\": [\"sh\", \"-c\", \"echo $count >>/root/runs\"]}"; }
+do_exec() {
+	ask POST "/sandboxes/$keep/exec" "$key" \
+	    "{\"argv\": [\"sh\", \"-c\", \"echo $count >>/root/runs\"]}"
+}
 check_exec() {
 	code=$(field exitCode) how=$status
 	runs=$(grep -cx "$count" "$WB_STATE/sandboxes/$keep/upper/root/runs")
@@ -158,25 +180,38 @@ check_exec() {
 }
 
 before_kill() {
-	ask POST "/sandboxes/$keep/sessions" "s$count" '{"argv": ["sleep", "1000"]}' && [ "$status" = 201 ] || bad "no session: $status"
+	ask POST "/sandboxes/$keep/sessions" "s$count" \
+	    '{"argv": ["sleep", "1000"]}' && [ "$status" = 201 ] ||
+	    bad "no session: $status"
 	sid=$(field sessionId)
 }
-do_kill() { ask POST "/sandboxes/$keep/sessions/$sid/signal" "$key" '{"signal": "KILL"}'; }
+do_kill() {
+	ask POST "/sandboxes/$keep/sessions/$sid/signal" "$key" \
+	    '{"signal": "KILL"}'
+}
 check_kill() {
-	case $status in 204|409) : ;; *) bad "kill is answered $status $(cat "$work/body")" ;; esac
+	case $status in 204|409) : ;;
+	    *) bad "kill is answered $status $(cat "$work/body")" ;; esac
 	ask GET "/sandboxes/$keep/sessions/$sid?wait=10" none
-	[ "$(field state),$(field signal)" = ended,9 ] || bad "the session: $(cat "$work/body")"
+	[ "$(field state),$(field signal)" = ended,9 ] ||
+	    bad "the session: $(cat "$work/body")"
 }
 
 before_remove() {
-	ask POST /sandboxes "c$count" "{\"name\": \"n$count\", \"network\": \"none\"}" && [ "$status" = 201 ] || bad "no box: $status"
+	ask POST /sandboxes "c$count" \
+	    "{\"name\": \"n$count\", \"network\": \"none\"}" &&
+	    [ "$status" = 201 ] || bad "no box: $status"
 	gone=$(field id)
 }
-tree_done() { [ ! -e "$WB_STATE/sandboxes/$gone" ] || grep -q -e 'killed by SIGKILL' -e ' = ?$' "$work/calls"; }
+tree_done() {
+	[ ! -e "$WB_STATE/sandboxes/$gone" ] ||
+	    grep -q -e 'killed by SIGKILL' -e ' = ?$' "$work/calls"
+}
 pool_filled() { [ "$(grep -c 'clone(' "$work/calls")" -ge "$want_calls" ]; }
 do_remove() { ask DELETE "/sandboxes/$gone?graceSeconds=0" "$key"; }
 check_remove() {
-	case $status in 2*|404) : ;; *) bad "remove is answered $status $(cat "$work/body")" ;; esac
+	case $status in 2*|404) : ;;
+	    *) bad "remove is answered $status $(cat "$work/body")" ;; esac
 	ask GET "/sandboxes/$gone" none
 	case $status,$(field state) in
 	404,*|200,DELETING|200,DELETED) : ;;
@@ -184,7 +219,7 @@ check_remove() {
 	esac
 }
 
-# ---- one step -------------------------------------------------------------------
+# ---- one step ---------------------------------------------------------------
 
 count=0 killed=0
 # step OPERATION ROLE CALL N: 1 when the operation needs fewer such calls
@@ -202,21 +237,25 @@ step() {
 		! disarm || hit=1
 		[ -z "$hit" ] || revive "$2"
 		down=
-		[ -n "$answered" ] || "do_$1" || bad "no answer: $status $(cat "$work/body")"
+		[ -n "$answered" ] || "do_$1" ||
+		    bad "no answer: $status $(cat "$work/body")"
 		"check_$1"
 	fi
 	holds "$keep"
-	[ -z "$wrong" ] || fail "$1: $2 at $3 $4" "$wrong" "$(tail -n 2 "$work/calls" | cut -c 1-150)"
+	[ -z "$wrong" ] || fail "$1: $2 at $3 $4" "$wrong" \
+	    "$(tail -n 2 "$work/calls" | cut -c 1-150)"
 	[ -n "$hit" ] || return 1
 	killed=$((killed + 1))
 	[ -n "$wrong" ] || pass "$1: $2 at $3 $4"
 }
 
 ok "the neighbour" "$WB_BIN" sandbox create --name keep --network none
-keep=$("$WB_BIN" sandbox inspect keep | sed -n 's/.*"id": *"\([0-9A-Z]*\)".*/\1/p')
+keep=$("$WB_BIN" sandbox inspect keep |
+    sed -n 's/.*"id": *"\([0-9A-Z]*\)".*/\1/p')
 keep1=$(pid1 "$keep")
 like "its pid 1" "$keep1" '^[0-9]+$'
-"$WB_BIN" sandbox run keep --name long -- sh -c 'while :; do sleep 1; done' >/dev/null
+"$WB_BIN" sandbox run keep --name long -- sh -c 'while :; do sleep 1; done' \
+    >/dev/null
 ok "a file in it" "$WB_BIN" sandbox exec keep -- sh -c ': >/root/runs'
 
 # operation, role, call, the steps that the fast lane takes
@@ -224,7 +263,8 @@ while read -r op role call some; do
 	case $op in ''|'#'*) continue ;; esac
 	was=$killed n=1
 	if [ "${WB_LANE-fast}" = long ]; then
-		while step "$op" "$role" "$call" $n </dev/null; do n=$((n + 1)); done
+		while step "$op" "$role" "$call" $n </dev/null; \
+		    do n=$((n + 1)); done
 		want=$((${want-0} + (n > 1 ? n - 1 : 1)))
 	elif [ -n "$some" ]; then
 		for n in $some; do
@@ -280,7 +320,8 @@ remove	maker		clone3
 remove	child		unlinkat	1
 !
 # a step that was not taken is none
-[ $killed -ge $((want * 3 / 4)) ] && pass "$killed of $want steps were taken" || fail "$killed of $want steps were taken"
+[ $killed -ge $((want * 3 / 4)) ] && pass "$killed of $want steps were taken" ||
+    fail "$killed of $want steps were taken"
 
 is "the session of before runs" "$("$WB_BIN" sandbox ps keep | grep -c long)" 1
 "$WB_BIN" events export >"$work/record"
@@ -294,6 +335,9 @@ is "every box was made once" "$(grep -F '"type":"sandbox.created"' "$work/record
 ok "remove the neighbour" "$WB_BIN" sandbox rm keep --grace 0
 box_watched
 box_stop
-gone() { [ -z "$(host_facts "$WB_PREFIX" "$WB_STATE" "$WB_CGROUP" "$WB_UIDS")" ]; }
-await gone && pass "nothing is left" || fail "left" "$(host_facts "$WB_PREFIX" "$WB_STATE" "$WB_CGROUP" "$WB_UIDS")"
+gone() {
+	[ -z "$(host_facts "$WB_PREFIX" "$WB_STATE" "$WB_CGROUP" "$WB_UIDS")" ]
+}
+await gone && pass "nothing is left" ||
+    fail "left" "$(host_facts "$WB_PREFIX" "$WB_STATE" "$WB_CGROUP" "$WB_UIDS")"
 box_done

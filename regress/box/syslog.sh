@@ -2,11 +2,13 @@
 # syslog.sh: `log = syslog' against a /dev/log of our own, which the server
 # sees in a mount namespace of its own; and what happens when it goes away.
 . "$(dirname "$0")/lib.sh"
-[ -x /usr/bin/python3 ] || { echo "skip: needs python3 for a syslogd"; exit 77; }
+[ -x /usr/bin/python3 ] ||
+    { echo "skip: needs python3 for a syslogd"; exit 77; }
 
 # A /dev with what a server and its boxes open, and the socket.
 mkdir "$work/dev" "$work/dev/pts" "$work/dev/shm"
-for n in null zero full random urandom tty; do cp -a "/dev/$n" "$work/dev/"; done
+for n in null zero full random urandom tty; do cp -a "/dev/$n" "$work/dev/"; \
+    done
 ln -s pts/ptmx "$work/dev/ptmx"
 cat >"$work/server" <<END
 #!/bin/sh
@@ -57,19 +59,25 @@ is "with a command in it" "$("$WB_BIN" sandbox exec s -- echo hello)" hello
 restarted() {
 	p=$(box_pid apid)
 	kill -KILL "$p"
-	back() { q=$(box_pid apid) && [ "$q" != "$p" ] && "$WB_BIN" version >/dev/null 2>&1; }
+	back() {
+		q=$(box_pid apid) && [ "$q" != "$p" ] &&
+		    "$WB_BIN" version >/dev/null 2>&1
+	}
 	await back
 }
 restarted && pass "the set is started again" || fail "apid is not back"
 for d in privd maker netd stored apid; do
-	await grep -q "$d\[[0-9]*\]: " "$work/syslog" && pass "$d logs there" || fail "no line of $d"
+	await grep -q "$d\[[0-9]*\]: " "$work/syslog" && pass "$d logs there" ||
+	    fail "no line of $d"
 done
-like "as daemons do: facility 3" "$(grep -m1 'info: serving' "$work/syslog")" '^<30>privd\[[0-9]+\]: '
+like "as daemons do: facility 3" "$(grep -m1 'info: serving' "$work/syslog")" \
+    '^<30>privd\[[0-9]+\]: '
 is "and nowhere else" "$(cat "$work/serve.log")" ''
 
 syslogd_end
 restarted && pass "and again, without a syslogd" || fail "apid is not back"
-like "which stderr hears" "$(cat "$work/serve.log")" "apid\[$p\] ended by signal 9"
+like "which stderr hears" "$(cat "$work/serve.log")" \
+    "apid\[$p\] ended by signal 9"
 is "the box is there" "$("$WB_BIN" sandbox exec s -- echo still)" still
 ok "remove" "$WB_BIN" sandbox rm --grace 0 s
 box_done

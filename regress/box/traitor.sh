@@ -5,7 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 build=${WB_BUILD:-$top/build/test}
 [ -d "$build/regress" ] || { echo "skip: no build tree (WB_BUILD)"; exit 77; }
-make -s -C "$build/regress" traitor >"$work/make.log" 2>&1 || { cat "$work/make.log"; echo "not ok - traitor does not build"; exit 1; }
+make -s -C "$build/regress" traitor >"$work/make.log" 2>&1 ||
+    { cat "$work/make.log"; echo "not ok - traitor does not build"; exit 1; }
 . "$top/regress/box/attack/lib.sh"
 traitor=$build/regress/traitor
 box_state
@@ -15,7 +16,10 @@ box_serve
 
 # pid of a daemon of ours, once the server answers
 daemon() {
-	back() { "$WB_BIN" version >/dev/null 2>&1 && pid=$(box_pid "$1") && [ -n "$pid" ]; }
+	back() {
+		"$WB_BIN" version >/dev/null 2>&1 && pid=$(box_pid "$1") &&
+		    [ -n "$pid" ]
+	}
 	await back "$1"
 	echo "$pid"
 }
@@ -30,7 +34,8 @@ after() {
 	is "$1: its session goes on" "$(state_of_session)" running
 }
 state_of_session() {
-	curl -s -H "Authorization: Bearer $WB_TOKEN" "$WB_URL/v1/sandboxes/$id/sessions/$sid" | field state
+	curl -s -H "Authorization: Bearer $WB_TOKEN" \
+	    "$WB_URL/v1/sandboxes/$id/sessions/$sid" | field state
 }
 
 ok "a box" wb create --name victim --network none
@@ -49,12 +54,14 @@ for what in privd record network; do
 	after "apid to $what"
 done
 log=$(stat -c %s "$WB_STATE/sandboxes/$id/launch.log")
-[ "$log" -le 262144 ] && pass "launch.log is bounded: $log" || fail "launch.log has $log bytes"
+[ "$log" -le 262144 ] && pass "launch.log is bounded: $log" ||
+    fail "launch.log has $log bytes"
 "$WB_BIN" events export >"$work/later"
 cmp -s "$work/earlier" - <<-! && pass "what was on the record is on it, byte for byte" || fail "the record differs"
 $(head -n "$(wc -l <"$work/earlier")" "$work/later")
 !
-ok "and its chain is whole" sh -c "/usr/bin/python3 $top/regress/box/verify-chain.py <$work/later"
+ok "and its chain is whole" sh \
+    -c "/usr/bin/python3 $top/regress/box/verify-chain.py <$work/later"
 wb inspect lost >"$work/lost"
 is "the box whose nonce was guessed" "$(field state <"$work/lost")" QUARANTINED
 is "and why" "$(field stateReason <"$work/lost")" nonce
@@ -91,7 +98,8 @@ gift() {	# text file
 	await gives
 	no_box=$("$WB_BIN" sandbox create --name gift --network none 2>&1)
 	r=$?
-	[ $r != 0 ] && pass "$1: no box comes of it" || fail "$1: a box was made" "$no_box"
+	[ $r != 0 ] && pass "$1: no box comes of it" ||
+	    fail "$1: a box was made" "$no_box"
 	kill -KILL "$p" 2>/dev/null
 	wait "$giver"
 	like "$1: it was given" "$(cat "$work/gift.out")" '^ok - given'
@@ -103,10 +111,12 @@ gift "netd gives the host's network" /proc/self/ns/net
 gift "netd gives a file" "$work/workbox.conf"
 gift "netd gives another kind of namespace" /proc/self/ns/uts
 gift "netd gives its own network" own
-like "  which is told" "$(grep -c 'quarantined: ns_owners' "$work/serve.log")" '^[1-9]'
+like "  which is told" "$(grep -c 'quarantined: ns_owners' "$work/serve.log")" \
+    '^[1-9]'
 
 for p in $(pgrep -x runner); do
-	[ "$(readlink "/proc/$p/ns/net")" != "$home" ] || fail "a box is in the host's network"
+	[ "$(readlink "/proc/$p/ns/net")" != "$home" ] ||
+	    fail "a box is in the host's network"
 done
 pass "no box is in the host's network"
 
@@ -119,7 +129,8 @@ for role in apid stored netd uplinkd proxyd; do
 	n=$("$traitor" 0 break $role list)
 	i=0
 	while [ $i -lt "$n" ]; do
-		checks "$role, break $i" "$traitor" "$(daemon $role)" break $role $i
+		checks "$role, break $i" "$traitor" "$(daemon $role)" break \
+		    $role $i
 		i=$((i + step)) made=$((made + 1))
 		[ $((made % 3)) != 0 ] || fresh
 	done

@@ -16,10 +16,14 @@ maker() { daemon_pids maker | head -n 1; }
 ok "create" wb create --name big --network none
 put big
 attack big tree /root/tree
-checks many timeout 560 "$WB_BIN" sandbox exec -n big -- sh -c "cd /root && ./attack many $n"
+checks many timeout 560 "$WB_BIN" sandbox exec -n big -- sh \
+    -c "cd /root && ./attack many $n"
 id=$(wb inspect big | field id)
 ok "remove" wb rm big --grace 0
-removing() { [ "$(pgrep -P "$(maker)" | wc -l)" -gt 3 ] || [ ! -e "$WB_STATE/sandboxes/$id" ]; }
+removing() {
+	[ "$(pgrep -P "$(maker)" | wc -l)" -gt 3 ] ||
+	    [ ! -e "$WB_STATE/sandboxes/$id" ]
+}
 await removing
 is "it is being removed" "$(left)" "$id"
 kill -KILL "$serve_pid"
@@ -37,7 +41,9 @@ while [ -n "$(left)" ] && [ $tries -lt 3000 ]; do
 	sleep 0.1
 done
 is "all of it is gone" "$(left)" ""
-[ "$most" -gt 0 ] && [ "$most" -lt 8192 ] && pass "nobody who removes it holds more than 8 MiB: $most KiB" || fail "$most KiB were held"
+[ "$most" -gt 0 ] && [ "$most" -lt 8192 ] &&
+    pass "nobody who removes it holds more than 8 MiB: $most KiB" ||
+    fail "$most KiB were held"
 like "the server answers" "$("$WB_BIN" version 2>&1)" workbox
 is "the host is as it was" "$(canaries | diff "$work/canaries" -)" ""
 box_done

@@ -23,36 +23,45 @@ default-rootfs = minimal
 END
 alone() { env -u WORKBOX_SERVER -u WORKBOX_TOKEN "$@"; }
 out=$(alone "$WB_BIN" sandbox create --name one --network none 2>&1)
-is "the client file says server, key and root file system" "$(printf '%s' "$out" | json rootfs)" minimal
+is "the client file says server, key and root file system" \
+    "$(printf '%s' "$out" | json rootfs)" minimal
 chmod 602 "$conf"
 no "one that others can write" 125 alone "$WB_BIN" sandbox list
-is "is refused, with the cure" "$out" "workbox sandbox list: $conf: others than its owner can write it: chmod go-w $conf"
+is "is refused, with the cure" "$out" \
+    "workbox sandbox list: $conf: others than its owner can write it: chmod go-w $conf"
 eval "${out##*: }"
 ok "which cures" alone "$WB_BIN" sandbox list
 chown 65534 "$conf"
 no "one of another user" 125 alone "$WB_BIN" sandbox list
-is "is refused" "$out" "workbox sandbox list: $conf: expected a file of this user or of root"
+is "is refused" "$out" \
+    "workbox sandbox list: $conf: expected a file of this user or of root"
 chown 0 "$conf"
 echo 'default-rootfs = nothing' >"$conf"
-no "a root file system that is not there" 125 wb create --name two --network none
+no "a root file system that is not there" 125 wb create --name two \
+    --network none
 like "is told by the server" "$out" '\(rootfs-unknown\)$'
 ok "an option comes first" wb create --name two --network none --rootfs minimal
 echo 'token-file = relative' >"$conf"
 no "a wrong line" 125 wb list
-is "is told by file, line and key" "$out" "workbox sandbox list: $conf:1: token-file: expected an absolute path, or one that begins with ~/, not \"relative\""
+is "is told by file, line and key" "$out" \
+    "workbox sandbox list: $conf:1: token-file: expected an absolute path, or one that begins with ~/, not \"relative\""
 ok "which does not matter on the host" "$WB_BIN" rootfs list --state "$WB_STATE"
 rm "$conf"
 mkdir -p "$work/home/.config/workbox"
 echo "server = unix:$work/nowhere" >"$work/home/.config/workbox/config"
-no "it is below HOME as well" 125 env -u XDG_CONFIG_HOME -u WORKBOX_SERVER HOME="$work/home" "$WB_BIN" sandbox list
+no "it is below HOME as well" 125 env -u XDG_CONFIG_HOME -u WORKBOX_SERVER \
+    HOME="$work/home" "$WB_BIN" sandbox list
 like "and read" "$out" "reach unix:$work/nowhere"
 
 # ---- times and forms
 when=$(wb list --name one --format json | json createdAt)
-like "JSON has times of RFC 3339" "$when" '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z$'
-is "a table has local ones" "$(TZ=XST-5:30 wb list --name one | awk 'NR == 2 { print $7, $8 }')" \
+like "JSON has times of RFC 3339" "$when" \
+    '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z$'
+is "a table has local ones" \
+    "$(TZ=XST-5:30 wb list --name one | awk 'NR == 2 { print $7, $8 }')" \
     "$(TZ=XST-5:30 date -d "$when" '+%Y-%m-%d %H:%M:%S')"
-is "no colour into a pipe" "$(TERM=xterm wb list | grep -c "$(printf '\033')")" 0
+is "no colour into a pipe" \
+    "$(TERM=xterm wb list | grep -c "$(printf '\033')")" 0
 is "ls is list" "$(wb ls)" "$(wb list)"
 
 # ---- the network
@@ -89,23 +98,35 @@ if command -v bash >/dev/null; then
 	is "bash: their beginning" "$(comp sandbox rm one t)" 'two '
 	wb run one --name build -- true >/dev/null
 	is "bash: sessions" "$(comp sandbox wait one b)" 'build '
-	like "bash: options" "$(comp sandbox create --n)" '^--name --network --no-wait $'
-	is "bash: those that are left" "$(comp sandbox create --name x --n)" '--network --no-wait '
+	like "bash: options" \
+	    "$(comp sandbox create --n)" '^--name --network --no-wait $'
+	is "bash: those that are left" \
+	    "$(comp sandbox create --name x --n)" '--network --no-wait '
 	is "bash: formats" "$(comp sandbox list --format '')" 'json table '
-	is "bash: behind =, which bash splits at" "$(comp sandbox list --format = j)" 'json '
-	is "bash: with nothing behind it" "$(comp sandbox list --format =)" 'json table '
-	is "bash: networks" "$(comp sandbox create --network '')" 'allowlist egress none '
+	is "bash: behind =, which bash splits at" \
+	    "$(comp sandbox list --format = j)" 'json '
+	is "bash: with nothing behind it" "$(comp sandbox list --format =)" \
+	    'json table '
+	is "bash: networks" "$(comp sandbox create --network '')" \
+	    'allowlist egress none '
 	is "bash: a network's options" "$(comp sandbox network one --a)" \
 	    '--add --allow --allow-file '
 	is "bash: presets" "$(comp sandbox network one --preset p)" 'pypi '
 	is "bash: a network's kind" "$(comp sandbox network one a)" 'allowlist '
 	is "bash: states" "$(comp sandbox list --state QUA)" 'QUARANTINED '
-	is "bash: root file systems" "$(comp sandbox create --config "$work/workbox.conf" --rootfs '')$(comp rootfs rm --state "$WB_STATE" '')" 'minimal '
-	is "bash: files" "$(comp sandbox list --token-file "$work/ke")" "$work/key "
-	is "bash: directories" "$(comp rootfs list --state "$work/ho")" "$work/home "
-	is "bash: the server of the line is asked" "$(comp sandbox inspect --server unix : "$work/nowhere" '')" ''
-	is "bash: nothing for what runs in a box" "$(comp sandbox exec one -- k)" ''
-	ok "bash: it registers" bash --norc --noprofile -c '. "$0"; complete -p workbox' "$comp_file"
+	is "bash: root file systems" \
+	    "$(comp sandbox create --config "$work/workbox.conf" \
+	    --rootfs '')$(comp rootfs rm --state "$WB_STATE" '')" 'minimal '
+	is "bash: files" "$(comp sandbox list --token-file "$work/ke")" \
+	    "$work/key "
+	is "bash: directories" "$(comp rootfs list --state "$work/ho")" \
+	    "$work/home "
+	is "bash: the server of the line is asked" \
+	    "$(comp sandbox inspect --server unix : "$work/nowhere" '')" ''
+	is "bash: nothing for what runs in a box" \
+	    "$(comp sandbox exec one -- k)" ''
+	ok "bash: it registers" bash \
+	    --norc --noprofile -c '. "$0"; complete -p workbox' "$comp_file"
 else
 	skip "no bash"
 fi
@@ -118,14 +139,17 @@ for s in zsh fish; do
 	if command -v $s >/dev/null; then
 		ok "$s can read its file" $s -n "$WB_PREFIX/share/$f"
 	else
-		[ -s "$WB_PREFIX/share/$f" ] && skip "$s is not here: its file is unread" || fail "no $f"
+		[ -s "$WB_PREFIX/share/$f" ] &&
+		    skip "$s is not here: its file is unread" || fail "no $f"
 	fi
 done
 
 # ---- https
 certificate() {	# name subject-alternative-name
-	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" \
-	    -addext "subjectAltName=$2" -keyout "$work/$1.key" -out "$work/$1.pem" 2>/dev/null
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
+	    -nodes -days 2 -subj "/CN=$1" \
+	    -addext "subjectAltName=$2" -keyout "$work/$1.key" \
+	    -out "$work/$1.pem" 2>/dev/null
 }
 if command -v nginx >/dev/null && command -v openssl >/dev/null &&
     certificate here IP:127.0.0.1 && certificate other IP:127.0.0.1; then
@@ -156,29 +180,41 @@ http {
 	}
 }
 END
-	nginx -c "$work/nginx.conf" -p "$work" >"$work/nginx.out" 2>&1 </dev/null &
+	nginx -c "$work/nginx.conf" -p "$work" >"$work/nginx.out" 2>&1 \
+	    </dev/null &
 	nginx=$!
 	await test -s "$work/nginx.pid"
 	WORKBOX_SERVER=https://127.0.0.1:$tls
 	no "https: who is not trusted" 125 wb list
-	like "is refused, and what to do is said" "$out" '^workbox sandbox list: ask https:.*certificate.*; --ca FILE says whom to trust$'
-	for c in 'sandbox exec one -- true' 'sandbox create --network none' 'events tail' 'sandbox logs -f one x'; do
+	like "is refused, and what to do is said" "$out" \
+	    '^workbox sandbox list: ask https:.*certificate.*; --ca FILE says whom to trust$'
+	for c in 'sandbox exec one -- true' 'sandbox create --network none' \
+	    'events tail' 'sandbox logs -f one x'; do
 		# shellcheck disable=SC2086	# words
 		no "https: $c, at once" 125 timeout 10 "$WB_BIN" $c
-		like "is refused" "$out" 'certificate.*; --ca FILE says whom to trust'
+		like "is refused" "$out" \
+		    'certificate.*; --ca FILE says whom to trust'
 	done
 	ok "https: --ca" wb list --ca "$work/here.pem"
 	no "https: another one" 125 wb list --ca "$work/other.pem"
-	no "https: another name" 125 wb list --ca "$work/here.pem" --server "https://localhost:$tls"
+	no "https: another name" 125 wb list --ca "$work/here.pem" \
+	    --server "https://localhost:$tls"
 	no "https: a file that is not there" 125 wb list --ca "$work/nothing"
-	is "is named" "$out" "workbox sandbox list: --ca $work/nothing: No such file or directory"
+	is "is named" "$out" \
+	    "workbox sandbox list: --ca $work/nothing: No such file or directory"
 	no "https: a file that has none" 125 wb list --ca "$work/key"
-	ok "https: WORKBOX_CA" env WORKBOX_CA="$work/here.pem" "$WB_BIN" sandbox list
-	no "https: the option comes first" 125 env WORKBOX_CA="$work/here.pem" "$WB_BIN" sandbox list --ca "$work/other.pem"
-	printf 'server = %s\nca = %s\n' "$WORKBOX_SERVER" "$work/here.pem" >"$conf"
-	ok "https: by the client file" env -u WORKBOX_SERVER "$WB_BIN" sandbox list
-	no "https: the environment comes before it" 125 env WORKBOX_CA="$work/other.pem" "$WB_BIN" sandbox list
-	is "https: exec, with input" "$(seq 20000 | wb exec one -- sha256sum)" "$(seq 20000 | sha256sum)"
+	ok "https: WORKBOX_CA" env WORKBOX_CA="$work/here.pem" "$WB_BIN" \
+	    sandbox list
+	no "https: the option comes first" 125 env WORKBOX_CA="$work/here.pem" \
+	    "$WB_BIN" sandbox list --ca "$work/other.pem"
+	printf 'server = %s\nca = %s\n' "$WORKBOX_SERVER" "$work/here.pem" \
+	    >"$conf"
+	ok "https: by the client file" env -u WORKBOX_SERVER "$WB_BIN" sandbox \
+	    list
+	no "https: the environment comes before it" 125 env \
+	    WORKBOX_CA="$work/other.pem" "$WB_BIN" sandbox list
+	is "https: exec, with input" "$(seq 20000 | wb exec one -- sha256sum)" \
+	    "$(seq 20000 | sha256sum)"
 	rm "$conf"
 	WORKBOX_SERVER=$url
 	kill "$nginx"
@@ -189,8 +225,10 @@ else
 fi
 
 # ---- all at once
-no "rm --all with nobody to ask" 125 sh -c "'$WB_BIN' sandbox rm --all --grace 0 </dev/null"
-like "says so" "$out" 'expected --yes, or a terminal to ask on; nothing was removed$'
+no "rm --all with nobody to ask" 125 sh \
+    -c "'$WB_BIN' sandbox rm --all --grace 0 </dev/null"
+like "says so" "$out" \
+    'expected --yes, or a terminal to ask on; nothing was removed$'
 is "and removes nothing" "$(wb list | wc -l)" 3
 ok "rm --all --yes" wb rm --all --yes --grace 0
 is "says nothing" "$out" ''
