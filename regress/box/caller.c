@@ -13,8 +13,8 @@
  * caller flood HOST PORT: connections one upon the other, without end, closed
  *	as soon as they are begun.
  * caller often HOST PORT N: N requests by plain HTTP, each by a connection of
- *	its own, at a pace; prints the 50th and 95th hundredth of how long one takes, in
- *	microseconds, and how many were answered.
+ *	its own, at a pace; prints the 50th and 95th hundredth of how long one
+ *	takes, in microseconds, and how many were answered.
  * caller steal ADDRESS PORT [wait]: listens there by UDP and TCP, with every
  *	option that might help, with `wait' as soon as it can; prints whether
  *	it could, and all that comes.

@@ -16,6 +16,7 @@ import threading
 
 from contract import FRAMES, Contract, frames
 
+HELD = 128 << 10    # bytes that are passed on, in each of two buffers
 KEEP = 8 << 20      # bytes of a body that are looked at; longer: not
 
 
@@ -211,6 +212,9 @@ class Watch:
         except OSError:
             client.close()
             return
+        # what lies here a client has not been sent, and the server thinks so
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, HELD)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, HELD)
         x = Exchange(self)
 
         def up():
