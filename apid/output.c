@@ -333,12 +333,15 @@ reader_hold(struct reader *r)
 
 /*
  * One that came back before its old connection was seen to have ended holds
- * in its place.  What it has asked so far did not say so.
+ * in its place.  What it has asked so far did not say so; where it is tells a
+ * request that nobody waits for: the one before it may have stood still far
+ * behind, and what waits for a chunk to come would wait for it.
  */
 static void
 reader_heir(struct session *s)
 {
 	struct reader	*r;
+	struct ask	*a;
 
 	LIST_FOREACH(r, &s->readers, next)
 		if (r->may_hold)
@@ -347,7 +350,10 @@ reader_heir(struct session *s)
 		return;
 	reader_hold(r);
 	r->heir = 1;
-	reader_alive(-1, 0, r);
+	if (s->box->runner == NULL)
+		return;
+	a = ask_new(s, r->told, 0, 1);
+	LIST_INSERT_HEAD(&s->orphans, a, next);
 }
 
 static void
