@@ -342,6 +342,7 @@ reader_heir(struct session *s)
 {
 	struct reader	*r;
 	struct ask	*a;
+	uint64_t	 after;
 
 	LIST_FOREACH(r, &s->readers, next)
 		if (r->may_hold)
@@ -352,7 +353,9 @@ reader_heir(struct session *s)
 	r->heir = 1;
 	if (s->box->runner == NULL)
 		return;
-	a = ask_new(s, r->told, 0, 1);
+	/* the answer counts as sent to it: one that it has, where it can be */
+	after = r->told > 0 && r->told >= s->first_seq ? r->told - 1 : r->told;
+	a = ask_new(s, after, 0, 1);
 	LIST_INSERT_HEAD(&s->orphans, a, next);
 }
 

@@ -51,7 +51,7 @@ struct row {
 	const char		*names;
 	uint32_t		 action;
 	unsigned int		 ncmp;
-	struct scmp_arg_cmp	 cmp[2];
+	struct scmp_arg_cmp	 cmp[3];
 };
 
 #define CMP_EQ(a, m, v)	{ a, SCMP_CMP_MASKED_EQ, m, v }
@@ -83,6 +83,9 @@ static const struct row	box_lists[] = {
 #define CALL_AND(n, a, v, a2, m2, v2, why)				\
 	{ n, SCMP_ACT_ALLOW, 2, { CMP_EQ(a, UINT64_MAX, v),		\
 	    CMP_EQ(a2, m2, v2) } },
+#define CALL_SOCKET(f, t, why)						\
+	{ "socket", SCMP_ACT_ALLOW, 3, { CMP_EQ(0, UINT64_MAX, f),	\
+	    CMP_EQ(1, UINT64_MAX, t), CMP_EQ(2, UINT64_MAX, 0) } },
 static const struct row	privd_calls[] = {
 #include "common/calls.def"
 #include "privd/calls.def"

@@ -8,8 +8,8 @@
  *		next is begun when the one before has failed, or has not
  *		answered for STAGGER_MS (RFC 8305, 5).  No more than ATTEMPTS
  *		are under way: then the oldest has PATIENCE_MS more before it
- *		is given up for the next.  The first that is there is taken,
- *		the others are closed.
+ *		is given up for the next, as soon as that is begun.  The first
+ *		that is there is taken, the others are closed.
  *	TUNNEL	where the host is behind a proxy, that is who was looked for;
  *		it is asked for the name, and its answer waited for
  *
@@ -312,12 +312,13 @@ static void
 on_stagger(evutil_socket_t fd, short what, void *arg)
 {
 	struct dial	*d = arg;
+	const int	 full = d->tried == ATTEMPTS;
 
 	(void)fd;
 	(void)what;
-	if (d->tried == ATTEMPTS && d->next < d->found.n)
-		oldest_drop(d);
 	try_next(d);
+	if (full && d->tried > ATTEMPTS)	/* not for one that cannot be */
+		oldest_drop(d);
 }
 
 static void

@@ -10,8 +10,8 @@
  *
  *	the leader that has just died of a SIGKILL which was not ours
  *	who has one pending now
- *	who is missing or exiting, and was large at the last look; or the
- *	session that has touched as much since then: what came and went
+ *	who is missing or exiting, and was large at the last look
+ *	the session that has touched so much since then: what came and went
  *	between two looks is in the faults that its parent has waited for
  *	who is exiting now: what takes long to end was large
  *	the session that has waited for memory most since the last look
@@ -40,10 +40,12 @@
 #define LOOK_MS		200		/* and 1 ms for each process */
 #define LOOK_EASY_MS	1000		/* less than half of it is in use */
 #define LARGE		16		/* this part of the memory, or more */
-#define TOUCHED		4		/* of the faults, the same */
+#define TOUCHED_PART	4		/* of it, by faults, or more */
 #define PAGE		4096
 
-enum evidence { NOTHING, MISSING, WAITED, EXITING, LARGE_GONE, KILLED };
+enum evidence {
+	NOTHING, MISSING, WAITED, EXITING, TOUCHED, LARGE_GONE, KILLED
+};
 
 static struct seen {
 	pid_t		 pid;
@@ -182,9 +184,12 @@ victim(void)
 		n++;
 		touched = 0;
 		(void)cgroup_each(s->id, suspect_one, s);
+		s->now_touched = touched;
+		if (s->oom)
+			continue;	/* it ends as it is */
 		if (nseen < SEEN &&
-		    touched > s->touched + cgroup_limit() / TOUCHED)
-			suspect(LARGE_GONE, touched - s->touched, s, NULL);
+		    touched > s->touched + cgroup_limit() / TOUCHED_PART)
+			suspect(TOUCHED, touched - s->touched, s, NULL);
 		suspect(WAITED, cgroup_stall(s->id) - s->stall, s, NULL);
 	}
 	if (best.evidence == WAITED && best.weight == 0)
@@ -196,6 +201,8 @@ victim(void)
 			    seen[i].session, &seen[i]);
 	if (best.seen != NULL)
 		best.seen->session = NULL;	/* found once */
+	if (best.evidence == TOUCHED)
+		best.session->touched = best.session->now_touched;
 	return best.evidence != NOTHING ? best.session : n == 1 ? only : NULL;
 }
 

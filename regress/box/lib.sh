@@ -200,8 +200,9 @@ await() {	# command...
 # No box is in the list any more: one that is being deleted still is for a
 # while, and no other.
 none_left() {	# client
-	states=$("$1" sandbox list --format json |
-	    sed -n 's/.*"state": *"\([A-Z]*\)".*/\1/p')
+	listed=$("$1" sandbox list --format json) ||
+	    fail "the list, to see what is left" "$listed"
+	states=$(echo "$listed" | sed -n 's/.*"state": *"\([A-Z]*\)".*/\1/p')
 	is "what is listed still is being deleted" \
 	    "$(echo "$states" | grep -v -e '^DELETING$' -e '^$')" ""
 	none_listed() { [ "$("$1" sandbox list | wc -l)" = 1 ]; }

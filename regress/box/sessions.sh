@@ -205,7 +205,8 @@ is "the other way" \
 
 # ---- who comes back before its old connection is seen to have ended is waited
 # for in its place: it does not read for longer than a reader may be unheard of
-heir=$(/usr/bin/python3 - "$WB_URL" <<'END'
+# by the server's own port: what its kernel and the client's take is all there is
+heir=$(/usr/bin/python3 - "http://127.0.0.1:$port" <<'END'
 import http.client, json, os, sys, time, urllib.parse
 at = urllib.parse.urlparse(sys.argv[1]).netloc
 head = {'Authorization': 'Bearer ' + os.environ['WB_TOKEN'], 'Content-Type': 'application/json'}

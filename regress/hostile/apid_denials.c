@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "apid_client.h"
+#include "apid_start.h"
 #include "denied.h"
 #include "ulid.h"
 #include "xmalloc.h"
@@ -63,6 +64,14 @@ setup(void)
 	}
 	world_start(&w);
 	await("good-e", "", "\"state\":\"READY\"");	/* all are known */
+}
+
+/* Where memory is counted. */
+static void
+setup_lean(void)
+{
+	apid_lean = 1;
+	setup();
 }
 
 static void
@@ -583,7 +592,7 @@ int
 main(void)
 {
 	Suite	*s = suite_create("apid denials");
-	TCase	*t = tcase_create("denials");
+	TCase	*t = tcase_create("denials"), *m = tcase_create("memory");
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
@@ -598,11 +607,14 @@ main(void)
 	tcase_add_test(t, named_totals);
 	tcase_add_test(t, names_many);
 	tcase_add_test(t, times);
-	tcase_add_test(t, flooded);
 	tcase_add_test(t, crowded);
 	tcase_add_test(t, misfits);
 	tcase_add_test(t, strays);
 	tcase_add_loop_test(t, nonsense, 0, 8);
 	suite_add_tcase(s, t);
+	tcase_add_checked_fixture(m, setup_lean, teardown);
+	tcase_set_timeout(m, 60);
+	tcase_add_test(m, flooded);
+	suite_add_tcase(s, m);
 	return world_run(s);
 }

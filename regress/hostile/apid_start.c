@@ -46,14 +46,16 @@ token_fd(void)
 	return fd;
 }
 
+int	apid_lean;
+
 void
 apid_exec(int privd, int stored, int netd, int log)
 {
 	static char	 path[] = WB_TOP_BUILDDIR "/apid/apid";
-	/* where it is built so: what is freed is not kept, and counts */
 	static char	 asan[] = "ASAN_OPTIONS=quarantine_size_mb=0:"
 			    "thread_local_quarantine_size_kb=0";
-	char		*argv[] = { path, NULL }, *envp[] = { asan, NULL };
+	char		*argv[] = { path, NULL };
+	char		*envp[] = { apid_lean ? asan : NULL, NULL };
 	int		 fd[8], i;
 
 	fd[0] = open("/dev/null", O_RDWR);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "apid_client.h"
+#include "apid_start.h"
 #include "xmalloc.h"
 
 static struct world	w;
@@ -23,6 +24,14 @@ setup(void)
 {
 	world_make(&w);
 	world_start(&w);
+}
+
+/* Where memory is counted. */
+static void
+setup_lean(void)
+{
+	apid_lean = 1;
+	setup();
 }
 
 static void
@@ -769,7 +778,8 @@ int
 main(void)
 {
 	Suite	*s = suite_create("apid");
-	TCase	*t = tcase_create("runners"), *r = tcase_create("start");
+	TCase	*t = tcase_create("runners"), *r = tcase_create("start"),
+		*m = tcase_create("memory");
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
@@ -786,10 +796,8 @@ main(void)
 	tcase_add_test(t, stalled_removed);
 	tcase_add_test(t, stdin_odd);
 	tcase_add_test(t, closed);
-	tcase_add_test(t, announced);
 	tcase_add_test(t, named);
 	tcase_add_test(t, listed);
-	tcase_add_test(t, lines);
 	tcase_add_test(t, fading);
 	tcase_add_test(t, early);
 	tcase_add_test(t, collected);
@@ -808,5 +816,10 @@ main(void)
 	tcase_set_timeout(r, 60);
 	tcase_add_test(r, reconciled);
 	suite_add_tcase(s, r);
+	tcase_add_checked_fixture(m, setup_lean, teardown);
+	tcase_set_timeout(m, 60);
+	tcase_add_test(m, announced);
+	tcase_add_test(m, lines);
+	suite_add_tcase(s, m);
 	return world_run(s);
 }

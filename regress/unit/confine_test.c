@@ -65,7 +65,7 @@ struct row {
 	const char	*names;
 	uint32_t	 action;
 	unsigned int	 nconds;
-	struct cond	 cond[2];
+	struct cond	 cond[3];
 };
 
 static const struct row	args_rows[] = {
@@ -92,6 +92,9 @@ static const struct row	lists_rows[] = {
 	{ n, ALLOW, 1, { { a, EQ, m, v } } },
 #define CALL_AND(n, a, v, a2, m2, v2, why)				\
 	{ n, ALLOW, 2, { { a, EQ, UINT64_MAX, v }, { a2, EQ, m2, v2 } } },
+#define CALL_SOCKET(f, t, why)						\
+	{ "socket", ALLOW, 3, { { 0, EQ, UINT64_MAX, f },		\
+	    { 1, EQ, UINT64_MAX, t }, { 2, EQ, UINT64_MAX, 0 } } },
 static const struct row	privd_rows[] = {
 #include "calls.def"
 #include "../../privd/calls.def"
@@ -521,6 +524,10 @@ static const struct try {
 	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_DGRAM |
 	    SOCK_CLOEXEC | SOCK_NONBLOCK, 0, DONE },
 	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_DGRAM, 0, KILLED },
+	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_STREAM |
+	    SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_MPTCP, KILLED },
+	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_DGRAM |
+	    SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMP, KILLED },
 	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_RAW, 0, KILLED },
 	{ "netd_maker_calls", SYS_socket, AF_INET, SOCK_RAW | SOCK_CLOEXEC |
 	    SOCK_NONBLOCK, IPPROTO_ICMP, KILLED },
