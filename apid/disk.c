@@ -70,7 +70,7 @@
 #define TRIALS_LONGER	3		/* times twice that */
 #define STUCK_TICKS	15		/* cannot be frozen, or go on */
 #define ROUND_TICKS	60		/* and four trials */
-#define STRIKES_MS	600000		/* forgotten after */
+#define STRIKES_MS	600000UL	/* forgotten after */
 #define FOUND_MS	60000		/* frozen for, the first time */
 #define FOUND_LONGER	3		/* times twice that */
 #define OUTSIDE_MS	60000		/* nobody is suspected, as above */

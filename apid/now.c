@@ -61,8 +61,10 @@ now_told(struct now *l, const char *id, const struct row_rsession *x)
 		    "sessionId")), id);
 		if (cmp > 0)
 			return;
-		now_set(item, "leftBehind", cmp == 0 ? x->left_behind : 0);
-		if (cmp == 0) {
+		if (cmp < 0 || x == NULL) {
+			now_set(item, "leftBehind", 0);
+		} else {
+			now_set(item, "leftBehind", x->left_behind);
 			now_set(item, "firstSeq", x->first_seq);
 			now_set(item, "lastSeq", x->last_seq);
 			now_set(item, "droppedBytes", x->dropped_bytes);

@@ -284,7 +284,7 @@ host_add(struct hosts *h, const struct prefix *p)
  * times: its forms, from two dumps.  It counts what lies within another, too:
  * some 2,700 addresses are too many even if one local prefix has them all.
  */
-#define HEARD_MAX	(16 * HOST_MAX)
+#define HEARD_MAX	(16UL * HOST_MAX)
 
 static int
 on_dump(const struct nlmsghdr *m, void *arg)

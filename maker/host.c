@@ -60,7 +60,7 @@ host_disk(uint64_t *ret_free, uint64_t *ret_keep)
 int
 host_allows(void)
 {
-	uint64_t	avail, keep;
+	uint64_t	avail = 0, keep = 0;
 
 	if (memory_allows() == -1 || host_disk(&avail, &keep) == -1)
 		return -1;

@@ -67,7 +67,7 @@ static void
 daemon_exec(enum kind kind, const int *fd)
 {
 	char	 path[512], *argv[2] = { path, NULL }, *envp[1] = { NULL };
-	int	 high[8], exe, i;
+	int	 high[8] = { 0 }, exe, i;
 	sigset_t none;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", mk.conf.libexec_dir,

@@ -257,7 +257,7 @@ is_held(void)
 static void
 bind_again(struct denials *dn)
 {
-	const struct timeval	tv = { 0, AGAIN_MS * 1000 };
+	const struct timeval	tv = { 0, AGAIN_MS * 1000L };
 
 	if (event_add(dn->bind, &tv) == -1)
 		fatalx("event_add");

@@ -231,7 +231,7 @@ void
 box_denied(struct box *b, enum denied_rule rule, const char *name,
     const uint8_t *addr, int v6, int proto, unsigned int port)
 {
-	const struct timeval	 tv = { 0, TELL_MS * 1000 };
+	const struct timeval	 tv = { 0, TELL_MS * 1000L };
 	struct served		*s = of(b);
 	struct denial		 d = { .rule = rule, .proto = proto,
 				    .port = port, .count = 1 };

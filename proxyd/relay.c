@@ -48,8 +48,8 @@
 #include "xmalloc.h"
 
 #define ACCEPTS		16		/* a turn */
-#define TURN_BYTES	(512 * 1024)	/* of a box in one turn */
-#define CONN_BYTES	(256 * 1024)	/* of a connection in one turn */
+#define TURN_BYTES	(512UL * 1024)	/* of a box in one turn */
+#define CONN_BYTES	(256UL * 1024)	/* of a connection in one turn */
 #define JUDGE_MS	30000		/* for the first bytes to be told */
 #define PAUSE_MS	100		/* without descriptors */
 #define RECEIVE_ALL	(16 * 1024 * 1024) /* of a box, before it is less */
@@ -686,7 +686,7 @@ on_pause(evutil_socket_t fd, short what, void *arg)
 static void
 accept_pause(struct relay *r)
 {
-	const struct timeval	tv = { 0, PAUSE_MS * 1000 };
+	const struct timeval	tv = { 0, PAUSE_MS * 1000L };
 
 	if (!r->is_paused)		/* told once until one is taken */
 		log_warn("box %s: accept", r->box->id);

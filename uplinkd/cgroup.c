@@ -312,7 +312,7 @@ limit(size_t i, unsigned int k)
 		if (n->v2 == (i != 0) ||
 		    faccessat(dirs[i].fd, file, F_OK, 0) == -1)
 			continue;
-		done |= n->part;
+		done |= (int)n->part;
 		if (put(dirs[i].fd, file, n->text == NULL ? text : n->text) ==
 		    0)
 			continue;

@@ -346,7 +346,7 @@ on_frame(struct exec *x, const char *head, const char *data, size_t len)
 	o.kind = head[0] == STDOUT_FILENO || head[0] == STDERR_FILENO ?
 	    LINE_CHUNK : LINE_BAD;
 	o.seq = be(head + 8, 8);
-	o.fd = head[0];
+	o.fd = (unsigned char)head[0];
 	o.bytes = data;
 	o.len = len;
 	return told(x, &o);
