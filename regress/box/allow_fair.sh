@@ -11,7 +11,7 @@ WB_CONF_MORE='egress-pool = 0'
 inet_up
 inet_serve egress_net.py
 # who sends much is another process there than who answers the calm one
-in_inet /usr/bin/python3 - >"$work/bulk" <<'END' &
+nsenter -t "$inet" -n /usr/bin/python3 - >"$work/bulk" <<'END' &
 import socketserver
 
 class Bulk(socketserver.StreamRequestHandler):

@@ -330,6 +330,7 @@ END_TEST
 START_TEST(test_wb_denials_many)
 {
 	struct msg_wb_denials	 q = { 0 };
+	struct msg_runner_ping	 alive = { 0 };
 	struct chan		 c[3];
 	struct msg		 m;
 	uint32_t		 rid;
@@ -346,7 +347,10 @@ START_TEST(test_wb_denials_many)
 	for (i = 0; i < 3; i++)
 		box_call(&c[i], MSG_WB_STATUS, &(struct msg_wb_status){ 0 },
 		    &m);
-	ping();				/* and has asked nothing else */
+	/* and has asked nothing else */
+	ck_assert_int_eq(chan_ask(&b.ch, MSG_RUNNER_PING, &alive, -1, NULL), 0);
+	ck_assert_int_eq(box_recv(&b.ch, &m), 1);
+	ck_assert_uint_eq(m.row->type, MSG_OK);
 	tell_denials(rid);
 	for (i = 0; i < 3; i++) {
 		ck_assert_int_eq(box_recv(&c[i], &m), 1);
