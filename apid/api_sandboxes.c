@@ -341,6 +341,13 @@ made_failed(struct http_req *r, const char *id)
 	    "the same key.");
 }
 
+static void
+made_gone(struct http_req *r, const char *id)
+{
+	http_fail_with(r, CODE_GONE, json_pack("{ss}", "sandboxId", id),
+	    "It was made then, and has been removed.");
+}
+
 /* Whether it never came to READY, and nobody makes it any more. */
 static int
 made_in_vain(const struct box *b)
@@ -357,8 +364,7 @@ made_row(struct http_req *r, const struct row_sandbox *row)
 	if (strcmp(row->reason, code_name(CODE_CREATE_FAILED)) == 0)
 		made_failed(r, row->id);
 	else
-		http_fail_with(r, CODE_GONE, json_pack("{ss}", "sandboxId",
-		    row->id), "It was made then, and has been removed.");
+		made_gone(r, row->id);
 }
 
 /* The sandbox that the key made before, as it is now. */
@@ -376,6 +382,8 @@ create_made(struct http_req *r, const struct key_made *made)
 		return;
 	else if (made_in_vain(b))
 		made_failed(r, b->id);
+	else if (b->state == BOX_DELETED)	/* somebody has it for now */
+		made_gone(r, b->id);
 	else if (b->condemned)
 		http_fail_with(r, CODE_QUARANTINED, json_pack("{ss}",
 		    "sandboxId", b->id), "The sandbox is quarantined: %s.",
