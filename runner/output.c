@@ -10,9 +10,7 @@
  *	- what is in the pipes when the leader ends is kept, whatever the first
  *	  bound says: it stays in the pipe until there is room.
  * Readers that are attached may bind half of all rings, so that sessions that
- * nobody waits for always find something to drop.  Of a small ring one reader
- * binds AHEAD_PART at most: the rest is for what it was sent already, and may
- * ask for again when it comes back.
+ * nobody waits for always find something to drop.
  *
  * A pipe that may not be read is not watched either (a hang-up cannot be
  * masked); it stands in no list, and each turn in which something was
@@ -33,7 +31,6 @@
 #define DISCARD_MS	20	/* a pipe of left-behind: DISCARD_READS each */
 #define DISCARD_READS	4	/* of discard_buf */
 #define READS		2	/* of one pipe before others get a turn */
-#define AHEAD_PART	16	/* of all rings */
 #define WIDES_MAX	64	/* 16 MiB of the 64 that a user's pipes have */
 
 /* What the table says of bytes, to be held against ours. */
@@ -78,7 +75,7 @@ held_back(const struct session *s)
 {
 	size_t	b = behind(s);
 
-	if (b >= BEHIND_MAX || b >= ring_bound() / AHEAD_PART)
+	if (b >= BEHIND_MAX)
 		return 1;
 	return b > 2UL * CHUNK_MAX && behind_all() > ring_bound() / 2;
 }
