@@ -221,6 +221,9 @@ int	doctor_serve(const struct args *, const struct conf *,
  */
 int	probe_child(int (*fn)(const struct conf *), const struct conf *,
 	    struct finding *, const char *cure);
+/* The same for what only some need: a warning, or ok with that text. */
+void	probe_some(int (*fn)(const struct conf *), const struct conf *,
+	    struct finding *, const char *cure, const char *ok);
 int	probe_step(const char *step);	/* in fn: remembers both; -1 */
 /* In a child of fn: ends with its parent, also when that is killed. */
 void	probe_mortal(pid_t parent);

@@ -101,6 +101,16 @@ probe_child(int (*fn)(const struct conf *), const struct conf *c,
 	return status == 0 ? 0 : -1;
 }
 
+void
+probe_some(int (*fn)(const struct conf *), const struct conf *c,
+    struct finding *f, const char *cure, const char *ok)
+{
+	if (probe_child(fn, c, f, cure) == 0)
+		finding_set(f, V_OK, "", "%s", ok);
+	else
+		f->verdict = V_WARN;
+}
+
 static int
 write_file(const char *path, const char *text)
 {

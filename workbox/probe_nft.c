@@ -219,12 +219,9 @@ try_denials(const struct conf *c)
 void
 probe_denials(const struct conf *c, struct finding *f)
 {
-	if (probe_child(try_denials, c, f, "a kernel with nft_log and "
+	probe_some(try_denials, c, f, "a kernel with nft_log and "
 	    "nfnetlink_log (modprobe nfnetlink_log); sandboxes without a "
-	    "network need neither") == 0)
-		finding_set(f, V_OK, "", "denied packets are told (NFLOG)");
-	else
-		f->verdict = V_WARN;
+	    "network need neither", "denied packets are told (NFLOG)");
 }
 
 /* ---- the way to the relay ---------------------------------------------- */
@@ -281,11 +278,8 @@ try_relay(const struct conf *c)
 void
 probe_relay(const struct conf *c, struct finding *f)
 {
-	if (probe_child(try_relay, c, f, "a kernel with nft_socket and "
+	probe_some(try_relay, c, f, "a kernel with nft_socket and "
 	    "nft_tproxy (modprobe nft_socket nft_tproxy), which the network "
-	    "allowlist needs; others need neither") == 0)
-		finding_set(f, V_OK, "", "connections can be led to a relay "
-		    "(socket, tproxy)");
-	else
-		f->verdict = V_WARN;
+	    "allowlist needs; others need neither", "connections can be led "
+	    "to a relay (socket, tproxy)");
 }

@@ -158,20 +158,7 @@ prog "pip install" "pip demo" \
     "pip3 install --break-system-packages --no-cache-dir --index-url https://pypi.example.org/simple/ wbdemo && python3 -c 'import wbdemo; print(wbdemo.text)'"
 
 # ---- git, ssh
-in_box 'git config --global user.email a@example.org; git config --global user.name a' >/dev/null
-head -c 3000000 /dev/urandom >"$work/blob"
-wb exec d -- sh -c 'cat >/root/blob' <"$work/blob"
-for s in http https; do
-	prog "git clone by $s" one \
-	    "rm -rf repo; git clone -q $s://git.example.org/git/repo.git && cat repo/file"
-	prog "  push, 3 MB" pushed \
-	    "cd repo && cat ../blob ../blob >$s && echo $s >>file && git add . && git commit -qm $s && git push -q && echo pushed"
-	is "  which is there" \
-	    "$(git -C "$srv/git/repo.git" log -1 --format=%s main) $(git \
-	    -C "$srv/git/repo.git" cat-file -s "main:$s")" "$s 6000000"
-	git -C "$srv/git/repo.git" update-ref refs/heads/main \
-	    "$(git -C "$work/clone" rev-parse main)"
-done
+git_both
 ssh_files
 prog "ssh" agent "$ssh agent@git.example.org id -un"
 prog "scp" 6000000 \

@@ -142,20 +142,7 @@ for v in 4:http 6:https; do
 done
 
 # ---- git
-in_box 'git config --global user.email a@example.org; git config --global user.name a' >/dev/null
-head -c 3000000 /dev/urandom >"$work/blob"
-wb exec d -- sh -c 'cat >/root/blob' <"$work/blob"
-for s in http https; do
-	prog "git clone by $s" one \
-	    "rm -rf repo; git clone -q $s://git.example.org/git/repo.git && cat repo/file"
-	prog "  push, 3 MB" "pushed" \
-	    "cd repo && cat ../blob ../blob >$s && echo $s >>file && git add . && git commit -qm $s && git push -q && echo pushed"
-	is "  which is there" \
-	    "$(git -C "$srv/git/repo.git" log -1 --format=%s main) $(git \
-	    -C "$srv/git/repo.git" cat-file -s "main:$s")" "$s 6000000"
-	git -C "$srv/git/repo.git" update-ref refs/heads/main \
-	    "$(git -C "$work/clone" rev-parse main)"
-done
+git_both
 prog "git fetch by IPv6" one \
     "rm -rf repo; git -c http.version=HTTP/1.1 clone -6 -q https://git.example.org/git/repo.git && cat repo/file"
 

@@ -165,3 +165,21 @@ ssh_files() {
 	    ok "mv .ssh/user .ssh/id_ed25519 && sed 's/^/git.example.org,inside.example.org /' .ssh/host.pub >.ssh/known_hosts && echo ok"
 }
 ssh="ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=20"
+
+# git over http and https, in d: what is there comes, what is pushed arrives
+git_both() {
+	in_box 'git config --global user.email a@example.org; git config --global user.name a' >/dev/null
+	head -c 3000000 /dev/urandom >"$work/blob"
+	wb exec d -- sh -c 'cat >/root/blob' <"$work/blob"
+	for s in http https; do
+		prog "git clone by $s" one \
+		    "rm -rf repo; git clone -q $s://git.example.org/git/repo.git && cat repo/file"
+		prog "  push, 3 MB" pushed \
+		    "cd repo && cat ../blob ../blob >$s && echo $s >>file && git add . && git commit -qm $s && git push -q && echo pushed"
+		is "  which is there" \
+		    "$(git -C "$srv/git/repo.git" log -1 --format=%s main) $(git \
+		    -C "$srv/git/repo.git" cat-file -s "main:$s")" "$s 6000000"
+		git -C "$srv/git/repo.git" update-ref refs/heads/main \
+		    "$(git -C "$work/clone" rev-parse main)"
+	done
+}

@@ -935,58 +935,6 @@ START_TEST(followed_meanwhile)
 }
 END_TEST
 
-/* ---- what is found ----------------------------------------------------- */
-
-static enum ruleset
-found(void)
-{
-	struct netns_made	m = { .netns = -1, .sock = { lab.nft, -1,
-				    lab.route[LAB_BOX], -1 } };
-
-	return net_found(&m, ID(1));
-}
-
-/* lab.nft of another place, and its routes. */
-static enum ruleset
-found_at(enum lab_place at, enum ruleset which)
-{
-	int			nft = lab_log(lab.netns[at]);
-	struct netns_made	m = { .netns = -1, .sock = { nft, -1,
-				    lab.route[at], -1 } };
-	enum ruleset		r;
-
-	ck_assert_int_eq(ruleset_make(nft, which), 0);
-	r = net_found(&m, ID(1));
-	close(nft);
-	return r;
-}
-
-START_TEST(found_kind)
-{
-	/* at once, before the host's addresses are known */
-	live();
-	ck_assert_int_eq(ruleset_make(lab.nft, RULESET_EGRESS), 0);
-	ck_assert_int_eq(found(), RULESET_EGRESS);
-	element(RS_HOST4, "203.0.113.99", 1, 0);
-	ck_assert_int_eq(is_whole(), 0);
-	ck_assert_int_eq(found(), RULESET_EGRESS);
-	ruleset_hosts_lost();
-	ck_assert_int_eq(found(), RULESET_EGRESS);
-	/* whatever interface there is */
-	ck_assert_int_eq(ruleset_make(lab.nft, RULESET_NONE), 0);
-	ck_assert_int_eq(found(), RULESET_NONE);
-	/* nothing else tells but that */
-	ck_assert_int_eq(ruleset_make(lab.nft, RULESET_SEALED), 0);
-	ck_assert_int_eq(found(), RULESET_EGRESS);
-	egress_off();
-	ck_assert_int_eq(found(), RULESET_EGRESS);
-	ck_assert_int_eq(found_at(LAB_INET, RULESET_SEALED), RULESET_NONE);
-	hosts_now();
-	ck_assert_int_eq(found_at(LAB_INET, RULESET_EGRESS), RULESET_EGRESS);
-	ck_assert_int_eq(found_at(LAB_INET, RULESET_ALLOW), RULESET_ALLOW);
-}
-END_TEST
-
 TCase *
 change_tests(void)
 {
@@ -1010,6 +958,5 @@ change_tests(void)
 	tcase_add_loop_test(t, starting_is_lost, 0, 2);
 	tcase_add_test(t, waits_for_the_end);
 	tcase_add_test(t, followed_meanwhile);
-	tcase_add_test(t, found_kind);
 	return t;
 }
