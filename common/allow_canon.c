@@ -115,7 +115,7 @@ why_no_name(const char *s, size_t n)
 	}
 	if (n >= ALLOW_NAME)
 		return too_long;
-	return "expected letters, digits and hyphens, with a dot between "
+	return "expected letters, digits and hyphens (or `_'), with a dot between "
 	    "labels";
 }
 

@@ -67,6 +67,7 @@ struct denials {
 	uint64_t	 before[RS_DENIED];	/* total, at the last end */
 	uint64_t	 told[RS_DENIED];
 	uint64_t	 untold[DENIED_RULES];	/* of what proxyd said */
+	uint64_t	 passed[DENIED_RULES];	/* of that, all along */
 };
 
 /* ---- telling --------------------------------------------------------- */
@@ -326,6 +327,12 @@ denials_new(const struct net *n, int log)
 	return dn;
 }
 
+static void
+more(uint64_t *sum, uint64_t n)
+{
+	*sum = UINT64_MAX - *sum < n ? UINT64_MAX : *sum + n;
+}
+
 void
 denials_pass(struct denials *dn, const struct msg_proxy_denied *d)
 {
@@ -337,10 +344,10 @@ denials_pass(struct denials *dn, const struct msg_proxy_denied *d)
 		return;
 	(void)str_copy(m.id, d->id, sizeof(m.id));	/* the same bounds */
 	(void)str_copy(m.name, d->name, sizeof(m.name));
+	more(&dn->passed[d->rule], d->count);
 	if (netd_tell(MSG_NET_DENIED, &m) == 0)
 		return;
-	dn->untold[d->rule] = UINT64_MAX - dn->untold[d->rule] < d->count ?
-	    UINT64_MAX : dn->untold[d->rule] + d->count;
+	more(&dn->untold[d->rule], d->count);
 	window_open(dn);
 }
 
@@ -355,16 +362,21 @@ denials_restart(struct denials *dn)
 	memset(dn->before, 0, sizeof(dn->before));
 	memset(dn->told, 0, sizeof(dn->told));
 	memset(dn->untold, 0, sizeof(dn->untold));
+	memset(dn->passed, 0, sizeof(dn->passed));
 }
 
 void
 denials_total(struct denials *dn, uint64_t ret[RS_COUNTERS])
 {
+	int	i;
+
 	memset(ret, 0, RS_COUNTERS * sizeof(*ret));
 	if (dn == NULL)
 		return;
 	denials_count(dn);
 	memcpy(ret, dn->total, sizeof(dn->total));
+	for (i = 0; i < RS_DENIED; i++)
+		more(&ret[i], dn->passed[i]);
 }
 
 void

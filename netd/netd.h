@@ -531,7 +531,10 @@ void		 denials_pass(struct denials *,
 void		 denials_count(struct denials *);
 /* They went, and counters begin at 0. */
 void		 denials_anew(struct denials *);
-/* What they had since the network is of this kind. */
+/*
+ * What they had since the network is of this kind, and, as far as this process
+ * was told, what proxyd denied by the same rules.
+ */
 void		 denials_total(struct denials *, uint64_t ret[RS_COUNTERS]);
 
 /* ---- follow.c: the host's addresses into the networks ---------------- */

@@ -253,10 +253,12 @@ net_whole(const struct net *n, enum ruleset which,
 		return -1;
 	memcpy(ret_hash, seen.hash, sizeof(seen.hash));
 	if (!ruleset_is(&seen, which)) {
-		log_warnx("network %u: ruleset is %s, not %s%s", n->k,
-		    seen.hash, ruleset_hash(which),
-		    strcmp(seen.hash, ruleset_hash(which)) == 0 ?
-		    ", for its sets hold other addresses" : "");
+		if (strcmp(seen.hash, ruleset_hash(which)) == 0)
+			log_warnx("network %u: its sets hold other addresses "
+			    "than are sealed now", n->k);
+		else
+			log_warnx("network %u: ruleset is %s, not %s", n->k,
+			    seen.hash, ruleset_hash(which));
 		return 0;
 	}
 	if (!nets.absent)

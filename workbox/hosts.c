@@ -41,7 +41,7 @@ trim(const char **s, size_t n)
 
 /* ---- where they stand ---------------------------------------------------- */
 
-/* Of each entry of the one list that is sent; they live as long as we do. */
+/* Of each entry of the list that was read last; they live as long as we do. */
 static char	*origin[ALLOW_MAX];
 
 static void
@@ -51,35 +51,31 @@ origin_set(size_t i, const char *where)
 	origin[i] = xstrdup(where);
 }
 
-/* The number in "allow[3]", or -1. */
+/* The number in "allow[3]" or "add[3]", or -1. */
 static long
 entry_number(const char *field)
 {
-	char	*end;
-	long	 n;
+	const size_t	 len = strcspn(field, "[");
+	char		*end;
+	long		 n;
 
-	if (strncmp(field, "allow[", 6) != 0)
+	if (field[len] == '\0' || (strncmp(field, "allow[", len + 1) != 0 &&
+	    strncmp(field, "add[", len + 1) != 0))
 		return -1;
-	n = strtol(field + 6, &end, 10);
+	n = strtol(field + len + 1, &end, 10);
 	return n >= 0 && n < ALLOW_MAX && strcmp(end, "]") == 0 ? n : -1;
 }
 
 char *
 hosts_where(const char *field)
 {
-	static const char *const	changes[] = { "add", "remove" };
-	long				n = entry_number(field);
-	size_t				i, len;
+	long	n = entry_number(field);
 
 	if (n != -1)
 		return origin[n] == NULL ? NULL : xstrdup(origin[n]);
-	for (i = 0; i < 2; i++) {
-		len = strlen(changes[i]);
-		if (strncmp(field, changes[i], len) == 0 &&
-		    (field[len] == '[' || field[len] == '\0'))
-			return xasprintf("--%s", changes[i]);
-	}
-	return NULL;
+	if (strcmp(field, "add") == 0 || strcmp(field, "remove") == 0)
+		return xasprintf("--%s", field);
+	return strncmp(field, "remove[", 7) == 0 ? xstrdup("--remove") : NULL;
 }
 
 /* ---- taken into a list --------------------------------------------------- */

@@ -11,8 +11,10 @@ static int	network_main(const struct args *);
 
 static const struct opt network_opts[] = {
 	HOSTS_OPTS,
-	{ "add", HOST_FORM, "one more for the list that an allowlist has", 0,
-	    1 },
+	{ "add", HOST_FORM, "one more for the list that an allowlist has; "
+	    "those above give a whole list in its place", 0, 1 },
+	{ "add-file", "FILE", "as many more as are in a file; - for standard "
+	    "input", 0, 0 },
 	{ "remove", HOST_FORM, "one less, with the ports that it is listed "
 	    "with", 0, 1 },
 	{ NULL, NULL, NULL, 0, 0 }
@@ -77,30 +79,35 @@ network_show(const struct args *a)
 
 /* ---- changed ------------------------------------------------------------- */
 
-/* "add" or "remove", the first that is given; NULL: none. */
+/* The first that is given of what changes a list; NULL: none. */
 static const char *
 change_given(const struct args *a)
 {
 	return args_get(a, "add") != NULL ? "add" :
+	    args_get(a, "add-file") != NULL ? "add-file" :
 	    args_get(a, "remove") != NULL ? "remove" : NULL;
 }
 
+/* What is added is read last: hosts_where() knows that list then. */
 static int
 set_change(const struct args *a, json_t *body)
 {
-	static const char *const	opts[] = { "add", "remove" };
-	json_t				*list;
-	size_t				 i;
-	int				 rc = 0;
+	const char	*file = args_get(a, "add-file");
+	json_t		*more = json_array(), *less = json_array();
+	int		 rc;
 
 	json_object_set_new(body, "network", json_string("allowlist"));
-	for (i = 0; i < 2 && rc == 0; i++) {
-		list = json_array();
-		rc = hosts_option(a, opts[i], list);
-		if (rc == 0 && json_array_size(list) > 0)
-			json_object_set(body, opts[i], list);
-		json_decref(list);
-	}
+	if ((rc = hosts_option(a, "remove", less)) == 0 &&
+	    (rc = hosts_option(a, "add", more)) == 0 && file != NULL)
+		rc = hosts_file(more, file);
+	if (json_array_size(more) > 0)
+		json_object_set(body, "add", more);
+	if (json_array_size(less) > 0)
+		json_object_set(body, "remove", less);
+	json_decref(more);
+	json_decref(less);
+	if (rc == 0 && json_object_size(body) == 1)
+		rc = fail("--add-file %s: has no entry", file);
 	return rc;
 }
 

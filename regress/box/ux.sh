@@ -110,7 +110,7 @@ if command -v bash >/dev/null; then
 	is "bash: networks" "$(comp sandbox create --network '')" \
 	    'allowlist egress none '
 	is "bash: a network's options" "$(comp sandbox network one --a)" \
-	    '--add --allow --allow-file '
+	    '--add --add-file --allow --allow-file '
 	is "bash: presets" "$(comp sandbox network one --preset p)" 'pypi '
 	is "bash: a network's kind" "$(comp sandbox network one a)" 'allowlist '
 	is "bash: states" "$(comp sandbox list --state QUA)" 'QUARANTINED '

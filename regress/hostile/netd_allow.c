@@ -435,10 +435,11 @@ END_TEST
 /* ---- what it says of boxes --------------------------------------------- */
 
 static void
-say_denied(const char *id, const char *name, size_t alen)
+say_denied_by(enum denied_rule rule, const char *id, const char *name,
+    size_t alen)
 {
 	static const uint8_t	addr[16] = { 198, 18, 3, 4 };
-	struct msg_proxy_denied	d = { .rule = DENIED_TLS, .count = 3,
+	struct msg_proxy_denied	d = { .rule = rule, .count = 3,
 				    .since_ms = 7 };
 
 	(void)str_copy(d.id, id, sizeof(d.id));
@@ -449,6 +450,12 @@ say_denied(const char *id, const char *name, size_t alen)
 	d.protocol = alen == 0 ? 0 : 6;
 	ck_assert_int_eq(chan_send(&w.proxyd, MSG_PROXY_DENIED, 0, &d, -1),
 	    0);
+}
+
+static void
+say_denied(const char *id, const char *name, size_t alen)
+{
+	say_denied_by(DENIED_TLS, id, name, alen);
 }
 
 START_TEST(denied_of_others)
@@ -479,6 +486,14 @@ START_TEST(denied_of_others)
 	say_denied(ID1, "c.example", 0);
 	ck_assert_uint_eq(daemon_next(&w.apid, &m), MSG_NET_DENIED);
 	ck_assert_uint_eq(m.body.net_denied.address.len, 0);
+	/* and by rules of the kernel's, with whose counts it is counted */
+	ck_assert_uint_eq(status(ID1).host, 0);
+	say_denied_by(DENIED_HOST, ID1, "c.example", 4);
+	say_denied_by(DENIED_HOST, ID1, "d.example", 4);
+	ck_assert_uint_eq(daemon_next(&w.apid, &m), MSG_NET_DENIED);
+	ck_assert_uint_eq(daemon_next(&w.apid, &m), MSG_NET_DENIED);
+	ck_assert_uint_eq(status(ID1).host, 6);
+	ck_assert_uint_eq(status(ID1).sealed, 0);
 	/* nor of one that it serves no more */
 	world_cut(&w, box.k);
 	say_denied(ID1, "d.example", 4);

@@ -404,6 +404,13 @@ START_TEST(network_changed)
 	    "\"q.example\"]");
 	expect(0, "", "--remove q.example: was not on the list, which has "
 	    "q.example:1\n", NULL);
+	with_input("# more\nb.example\n", A(LIST, OK), "sandbox", "network",
+	    "b", "--add-file", "-", "--add", "a.example", NULL);
+	expect(0, "", "", "{\"network\":\"allowlist\",\"add\":["
+	    "\"a.example\",\"b.example\"]}");
+	with_input("# none\n", A(NULL), "sandbox", "network", "b",
+	    "--add-file", "-", NULL);
+	expect(125, "", "--add-file -: has no entry", NULL);
 	with_input("", A(NO_LIST), "sandbox", "network", "b", "--add",
 	    "a.example", NULL);
 	expect(125, "", "--add: the network of b is none and has no list: "
@@ -429,6 +436,11 @@ START_TEST(entry_places)
 	with_input("", A(LIST, BAD("add[1]")), "sandbox", "network", "b",
 	    "--add", "x.example", "--add", "y.example", NULL);
 	expect(125, "", "network: b: --add: why (bad-request)\n", NULL);
+	with_input("a.example\n\nb.example\n", A(LIST, BAD("add[2]")),
+	    "sandbox", "network", "b", "--add", "x.example", "--add-file", "-",
+	    NULL);
+	expect(125, "", "network: b: standard input:3: why (bad-request)\n",
+	    NULL);
 	with_input("", A(LIST, BAD("remove[0]")), "sandbox", "network", "b",
 	    "--remove", "x.example", NULL);
 	expect(125, "", "network: b: --remove: why (bad-request)\n", NULL);
