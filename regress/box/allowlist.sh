@@ -249,6 +249,14 @@ ends "an address that the host has since a moment ago" \
     "$(http "$(get new.example.org)" new.example.org)" reset
 tell host 'new\.example\.org' '203\.0\.113\.3' 80 tcp
 
+# and with the kernel's own of these rules
+summed() {
+	wb denials out --format json | python3 -c \
+	    'import json, sys; d = json.load(sys.stdin); n = sum(i["count"] for i in d["items"] if i["rule"] in ("sealed", "host")); t = d["totals"] or {}; sys.exit(not 0 < n <= t.get("sealed", 0) + t.get("host", 0))'
+}
+await summed && pass "such are in the totals" ||
+    fail "the totals lack them" "$(wb denials out --format json | tail -n 20)"
+
 # ---- who is told, and how
 like "denials are seen in the box" "$(wb exec -n out -- wb denials)" \
     'two\.example\.org'
