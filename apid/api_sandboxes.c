@@ -382,7 +382,7 @@ create_made(struct http_req *r, const struct key_made *made)
 		return;
 	else if (made_in_vain(b))
 		made_failed(r, b->id);
-	else if (b->state == BOX_DELETED)	/* somebody has it for now */
+	else if (b->state == BOX_DELETING || b->state == BOX_DELETED)
 		made_gone(r, b->id);
 	else if (b->condemned)
 		http_fail_with(r, CODE_QUARANTINED, json_pack("{ss}",

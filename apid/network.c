@@ -21,6 +21,8 @@
 #include "log.h"
 #include "xmalloc.h"
 
+#define AGAIN_MS	100		/* who waits for an amendment asks */
+
 struct change {
 	struct box	*box;		/* referenced */
 	struct http_req	*req;		/* NULL: it is amended */
@@ -248,7 +250,18 @@ change_recorded(void *arg, const struct msg *m)
 	change_ask(c);
 }
 
-/* One that is frozen or not attached has its network all the same. */
+/* Nothing but the time has changed: all of it is looked at again. */
+static void
+ask_again(struct http_req *r, void *arg)
+{
+	(void)arg;
+	api_sandbox_network(r);
+}
+
+/*
+ * One that is frozen or not attached has its network all the same.  Who asks
+ * while we amend waits for that: a box can make it last, and come again.
+ */
 static int
 may_change(struct http_req *r, const struct box *b)
 {
@@ -263,7 +276,10 @@ may_change(struct http_req *r, const struct box *b)
 	}
 	if (code == CODE_NONE)
 		return 1;
-	http_fail(r, code, NULL, "%s", why);
+	if (code == CODE_BUSY && b->changing == CHANGE_AMENDS)
+		http_timer(r, AGAIN_MS, ask_again, NULL);
+	else
+		http_fail(r, code, NULL, "%s", why);
 	return 0;
 }
 

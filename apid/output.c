@@ -89,6 +89,8 @@ reader_stop(struct reader *r)
 	(void)event_del(&r->alive);
 	LIST_REMOVE(r, next);
 	s->nreaders--;
+	if (r->may_hold && s->whole_to < r->told)
+		s->whole_to = r->told;
 	if (s->holder == r) {
 		s->holder = NULL;
 		s->held_to = r->told;
@@ -340,13 +342,13 @@ reader_hold(struct reader *r)
 static void
 reader_heir(struct session *s)
 {
-	struct reader	*r;
+	struct reader	*r = NULL, *one;
 	struct ask	*a;
 	uint64_t	 after;
 
-	LIST_FOREACH(r, &s->readers, next)
-		if (r->may_hold)
-			break;
+	LIST_FOREACH(one, &s->readers, next)	/* who is furthest behind */
+		if (one->may_hold && (r == NULL || one->told < r->told))
+			r = one;
 	if (r == NULL)
 		return;
 	reader_hold(r);
@@ -427,13 +429,17 @@ is_unknown(const struct session *s)
 	return s->resumed_ms != 0 && mono_ms() - s->resumed_ms < GONE_MS;
 }
 
-/* What was on its way to the one before it has not seen. */
+/*
+ * What was on its way to the one before it has not seen.  Others that read
+ * from the start may be further, and were up to whole_to.
+ */
 static uint64_t
 held_at_most(const struct session *s)
 {
-	if (s->holder != NULL)
-		return s->holder->told;
-	return is_unknown(s) ? UINT64_MAX : s->held_to;
+	uint64_t	to = s->holder != NULL ? s->holder->told :
+			    is_unknown(s) ? UINT64_MAX : s->held_to;
+
+	return to < s->whole_to ? s->whole_to : to;
 }
 
 struct reader *

@@ -238,6 +238,29 @@ START_TEST(stayed)
 }
 END_TEST
 
+/* Who changes a network while apid amends it is not sent away. */
+START_TEST(asked_while_amended)
+{
+	struct world_box	*b = world_box(&w, "stayed-n");
+	pid_t			 pid;
+	int			 st;
+
+	ck_until(b->change_rid != 0);
+	if ((pid = fork()) == 0)
+		_exit(to("stayed-n", "egress", NULL) != 200);
+	ck_assert_int_gt(pid, 0);
+	(void)usleep(300 * 1000);
+	ck_assert_int_eq(waitpid(pid, &st, WNOHANG), 0);
+	ck_assert_uint_eq(b->networks, 0);
+	w.s->let_go = 1;
+	ck_assert_int_eq(waitpid(pid, &st, 0), pid);
+	ck_assert_int_eq(st, 0);
+	ck_assert_uint_eq(b->changes, 2);
+	ck_assert_uint_eq(b->networks, 1);
+	ck_assert_uint_eq(b->network, NETWORK_EGRESS);
+}
+END_TEST
+
 /* What was denied last is told while the row says none already. */
 START_TEST(last_word)
 {
@@ -284,6 +307,7 @@ main(void)
 	tcase_add_test(t, drifted);
 	tcase_add_test(t, removed_meanwhile);
 	tcase_add_test(t, stayed);
+	tcase_add_test(t, asked_while_amended);
 	tcase_add_test(t, last_word);
 	tcase_add_test(t, counted);
 	suite_add_tcase(s, t);
