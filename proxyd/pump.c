@@ -151,7 +151,7 @@ pipe_in(struct half *h, size_t n, unsigned int *lent)
 	}
 	half_end(h, lent);
 	errno = e;
-	return r == 0 ? half_eof(h) : is_later() ? MOVED_ALL : MOVED_BROKEN;
+	return r == 0 || is_later() ? MOVED_ALL : MOVED_BROKEN;
 }
 
 static enum moved
@@ -171,7 +171,10 @@ step(struct half *h, size_t n, unsigned int *lent, uint64_t *ret_count)
 		return pipe_out(h, lent, ret_count);
 	if (m != MOVED_ALL)
 		return m;
-	/* or splice(2) stands before urgent data, which comes inline */
+	/*
+	 * Or splice(2) stands before urgent data, which comes inline; behind
+	 * the end it says 0 then.
+	 */
 	m = half_copy(h, n, &copied);
 	*ret_count += copied;
 	return m == MOVED_END ? half_eof(h) : m;

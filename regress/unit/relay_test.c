@@ -148,6 +148,27 @@ START_TEST(urgent)
 }
 END_TEST
 
+/* All of it, and the end, has come before anybody looks. */
+START_TEST(urgent_and_end)
+{
+	int	l = host(22), b = box_connect(1, 22), s;
+
+	put(b, "one", 3);
+	ck_assert_int_eq(send(b, "!", 1, MSG_OOB), 1);
+	put(b, "two", 3);
+	ck_assert_int_eq(shutdown(b, SHUT_WR), 0);
+	s = host_accept(l);
+	get(s, "one!two", 7);
+	is_eof(s);
+	put(s, "1", 1);
+	ck_assert_int_eq(send(s, "?", 1, MSG_OOB), 1);
+	put(s, "2", 1);
+	ck_assert_int_eq(close(s), 0);
+	get(b, "1?2", 3);
+	is_eof(b);
+}
+END_TEST
+
 /* Who only listens closes its half first. */
 START_TEST(silent)
 {
@@ -702,6 +723,7 @@ main(void)
 	tcase_add_test(t, server_first);
 	tcase_add_test(t, silent);
 	tcase_add_test(t, urgent);
+	tcase_add_test(t, urgent_and_end);
 	tcase_add_loop_test(t, reset_after_end, 0, 2);
 	tcase_add_test(t, http);
 	tcase_add_loop_test(t, http_other, 0, 2);
