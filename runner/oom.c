@@ -10,9 +10,10 @@
  *
  *	the leader that has just died of a SIGKILL which was not ours
  *	who has one pending now
- *	who is missing or exiting, and was large at the last look
- *	the session that has touched so much since then: what came and went
- *	between two looks is in the faults that its parent has waited for
+ *	of these the one with most of it: who is missing or exiting, and was
+ *	    large at the last look; and the session that has touched so much
+ *	    more since then than it uses to: what came and went between two
+ *	    looks is in the faults that its parent has waited for
  *	who is exiting now: what takes long to end was large
  *	the session that has waited for memory most since the last look
  *	    (memory.pressure of v2 counts by session on a hybrid host, too)
@@ -40,11 +41,12 @@
 #define LOOK_MS		200		/* and 1 ms for each process */
 #define LOOK_EASY_MS	1000		/* less than half of it is in use */
 #define LARGE		16		/* this part of the memory, or more */
-#define TOUCHED_PART	4		/* of it, by faults, or more */
+#define TOUCHED_PART	4		/* of it, by faults beyond ... */
+#define USUAL		2		/* times what it did before, or more */
 #define PAGE		4096
 
 enum evidence {
-	NOTHING, MISSING, WAITED, EXITING, TOUCHED, LARGE_GONE, KILLED
+	NOTHING, MISSING, WAITED, EXITING, MUCH, KILLED
 };
 
 static struct seen {
@@ -67,6 +69,7 @@ static struct suspect {
 static void	on_look(void *);
 
 static struct timer	 look_timer = { .fn = on_look };
+static uint64_t		 looked_ms;	/* when that was last */
 
 /* ---- looks ----------------------------------------------------------- */
 
@@ -125,15 +128,21 @@ look_one(pid_t pid, void *arg)
 static void
 look(void)
 {
+	const uint64_t	 now = mono_ms(), ms = now - looked_ms;
 	struct session	*s;
+	uint64_t	 before;
 
+	looked_ms = now;
 	nseen = 0;
 	TAILQ_FOREACH(s, &table.all, all) {
 		if (!s->has_cgroup)
 			continue;
 		s->stall = cgroup_stall(s->id);
+		before = s->touched;
 		s->touched = 0;
 		(void)cgroup_each(s->id, look_one, s);
+		s->touches = s->touched > before && ms > 0 ?
+		    (s->touched - before) / ms : 0;
 	}
 }
 
@@ -146,6 +155,18 @@ suspect(enum evidence e, uint64_t weight, struct session *s, struct seen *o)
 {
 	if (e > best.evidence || (e == best.evidence && weight > best.weight))
 		best = (struct suspect){ e, weight, s, o };
+}
+
+/* By its faults, of what it has touched by now. */
+static void
+suspect_touched(struct session *s, uint64_t now)
+{
+	const uint64_t	usual = USUAL * s->touches * (mono_ms() - looked_ms) +
+			    cgroup_limit() / TOUCHED_PART;
+
+	s->now_touched = now;
+	if (nseen < SEEN && now > s->touched + usual)
+		suspect(MUCH, now - s->touched - usual, s, NULL);
 }
 
 static void
@@ -184,12 +205,9 @@ victim(void)
 		n++;
 		touched = 0;
 		(void)cgroup_each(s->id, suspect_one, s);
-		s->now_touched = touched;
 		if (s->oom)
 			continue;	/* it ends as it is */
-		if (nseen < SEEN &&
-		    touched > s->touched + cgroup_limit() / TOUCHED_PART)
-			suspect(TOUCHED, touched - s->touched, s, NULL);
+		suspect_touched(s, touched);
 		suspect(WAITED, cgroup_stall(s->id) - s->stall, s, NULL);
 	}
 	if (best.evidence == WAITED && best.weight == 0)
@@ -197,11 +215,11 @@ victim(void)
 	for (i = 0; i < nseen; i++)
 		if (!seen[i].there && seen[i].session != NULL)
 			suspect(seen[i].bytes > cgroup_limit() / LARGE ?
-			    LARGE_GONE : MISSING, seen[i].bytes,
+			    MUCH : MISSING, seen[i].bytes,
 			    seen[i].session, &seen[i]);
 	if (best.seen != NULL)
 		best.seen->session = NULL;	/* found once */
-	if (best.evidence == TOUCHED)
+	if (best.evidence == MUCH)
 		best.session->touched = best.session->now_touched;
 	return best.evidence != NOTHING ? best.session : n == 1 ? only : NULL;
 }

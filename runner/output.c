@@ -464,7 +464,7 @@ chunk_after(struct session *s, uint64_t after, int attached,
     struct msg_session_chunk *ret)
 {
 	uint64_t	first = ring_first(&s->ring), last = s->ring.last_seq;
-	uint64_t	seq = after < first - 1 ? first : after + 1;
+	uint64_t	seq = after < first - 1 ? first : after + 1, most;
 	struct chunk	c;
 
 	memset(ret, 0, sizeof(*ret));
@@ -475,6 +475,10 @@ chunk_after(struct session *s, uint64_t after, int attached,
 		ret->gap_first = after + 1;
 		ret->gap_last = first - 1;
 		ret->gap_bytes = ring_start(&s->ring) - mark_get(s, after);
+		/* where no mark is near, no more than so many can have had */
+		most = (ret->gap_last - after) * CHUNK_MAX;
+		if (ret->gap_bytes > most)
+			ret->gap_bytes = most;
 	}
 	if (ring_find(&s->ring, seq, &c) == 0) {
 		ret->seq = seq;

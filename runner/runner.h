@@ -388,7 +388,7 @@ struct session {
 	uint64_t		 timeout_ms;
 	uint64_t		 started_ms, ended_ms, started_mono, wall_ms;
 	unsigned int		 exit_code, signal, timed_out, oom;
-	uint64_t		 stall, touched, now_touched; /* oom.c's */
+	uint64_t		 stall, touched, now_touched, touches; /* oom.c */
 	uint64_t		 left_behind, user_usec, sys_usec, peak_bytes;
 };
 TAILQ_HEAD(sessions, session);

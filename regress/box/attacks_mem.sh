@@ -56,6 +56,24 @@ is "B40 its neighbour's session lives on" "$(running n "$other")" running
 like "B40 a shell whose child it was says so, too" \
     "$(s=$(bg m -- sh -c \
     '/root/attack mem anon:'$more'; echo goes on; sleep 100'); ended m "$s")" '"reason": *"oom"'
+
+# ---- in a small box, beside one that forks all the time, and one of large ones
+if [ -z "${WB_OWN_HOST-}" ]; then
+	ok "create s" wb create --name s --network none --memory 32M
+	put s
+	forks=$(bg s --name forks -- sh -c 'while :; do /bin/true; done')
+	pipes=$(bg s --name pipes -- sh -c \
+	    'while :; do cat /root/attack | wc -c; sleep 0.05; done')
+	sleep 2		# as much as it uses to be is to be seen
+	for i in 1 2 3; do
+		s=$(bg s -- sh -c '/root/attack mem anon:60; sleep 2')
+		is "B40 a child in 32 MiB beside them: $i" \
+		    "$(ended s "$s" | field reason)" oom
+	done
+	is "B40 and they live" "$(running s "$forks") $(running s "$pipes")" \
+	    "running running"
+	ok "remove s" wb rm --grace 0 s
+fi
 [ "$(host_kills)" -gt "$was" ] &&
     pass "control: the kernel's killer was at work $(($(host_kills) - was)) times" || fail "B40 nobody was killed"
 s=$(bg m -- sh -c 'kill -9 $$')
