@@ -138,6 +138,7 @@ class Reader:
         self.gap, self.end, self.away = None, False, 0.0
         self.lost = False
         self.there = time.monotonic()   # when it was last seen to be
+        self.left = self.there
 
     def line(self, o):
         if 'seq' in o:
@@ -157,8 +158,7 @@ class Reader:
             self.end = True
 
     def attach(self, client, lines, gone):
-        """Follows for so many lines, or to the end, or until it is cut.
-        It is there again when the first line comes, not when it has asked."""
+        """Follows for so many lines, or to the end, or until it is cut."""
         note('attached')
         r = client.send('GET', '%s?follow=1&after=%d' % (self.path,
                                                          self.after))
@@ -166,6 +166,11 @@ class Reader:
             r.read()
             self.may_be_lost(client, r.status)
             raise Cut()
+        self.follow(r, lines, gone)
+
+    def follow(self, r, lines, gone):
+        """It is there again when the first line comes, not when it has
+        asked."""
         while lines > 0 and not self.end:
             line = r.readline()
             if not line.endswith(b'\n'):
@@ -175,6 +180,30 @@ class Reader:
                 gone = None
             self.line(json.loads(line))
             lines -= 1
+
+    def begin(self, box, argv, key):
+        """Starts the command and reads it from there on; whether it could."""
+        client, gone = Client(), time.monotonic()
+        stop = gone + 120
+        while self.path is None and time.monotonic() < stop:
+            try:
+                r = client.send('POST', '/v1/sandboxes/%s/exec?stream=1' % box,
+                                {'argv': argv}, key)
+                line = r.read() if r.status != 200 else r.readline()
+                if r.status < 500:
+                    o = json.loads(line)
+                    self.path = '/v1/sandboxes/%s/sessions/%s/output' % (
+                        box, o.get('start', o)['sessionId'])
+                if r.status == 200:
+                    self.follow(r, self.rng.randrange(1, 40), gone)
+            except (Cut, OSError, ValueError, LookupError,
+                    http.client.HTTPException):
+                note('cut')
+            self.left = time.monotonic()
+            client.close()
+            if self.path is None:
+                time.sleep(0.1)     # the pace of asking
+        return self.path is not None
 
     def may_be_lost(self, client, status):
         if status != 410:
@@ -195,7 +224,7 @@ class Reader:
 
     def run(self, often):
         """Comes and goes until all is read."""
-        client, gone = Client(), time.monotonic()
+        client, gone = Client(), self.left
         stop = time.monotonic() + 600
         while not self.end:
             if time.monotonic() > stop:
@@ -272,13 +301,14 @@ def kept(box, i, rng, last):
 
 
 def held(box, i, rng):
-    client, k = Client(), i * 100000 + 50000
+    k = i * 100000 + 50000
     while time.monotonic() < deadline:
         k += 1
-        path = session(client, box, k, HELD_ROUNDS, '')
-        if path is None:
+        r = Reader('%s %d held' % (box, k), None, random.Random(rng.random()))
+        if not r.begin(box, command(k, HELD_ROUNDS, ''),
+                       'soak-%d-%d' % (seed, k)):
+            fault('%s: session %d does not start' % (box, k))
             return
-        r = Reader('%s %d held' % (box, k), path, random.Random(rng.random()))
         r.run(True)
         if r.lost:
             note('lost')
