@@ -35,7 +35,8 @@ dirs() {
 	    "$prefix/share/man/man5" "$prefix/share/man/man7" "$prefix/share/man/man8" \
 	    "$prefix/share/bash-completion" "$prefix/share/bash-completion/completions" \
 	    "$prefix/share/zsh" "$prefix/share/zsh/site-functions" \
-	    "$prefix/share/fish" "$prefix/share/fish/vendor_completions.d"; do
+	    "$prefix/share/fish" "$prefix/share/fish/vendor_completions.d" \
+	    "$prefix/share/workbox" "$prefix/share/workbox/presets"; do
 		[ -d "$d" ] || echo "$d"
 	done
 }
