@@ -27,6 +27,12 @@
 #include "uplinkd_rig.h"
 #include "xmalloc.h"
 
+#ifdef __SANITIZE_ADDRESS__		/* test builds have no filter of ours */
+#define SANITIZED	1
+#else
+#define SANITIZED	0
+#endif
+
 #define K		41
 #define MANY		100
 #define PUBLIC		"203.0.113.10"
@@ -172,7 +178,7 @@ START_TEST(slirp_is_fenced)
 	status_is(pid, "NoNewPrivs:", "\t1");
 	status_is(pid, "Seccomp:", "\t2");
 	ck_assert_int_ge(strtol(rig_proc(pid, "status", "Seccomp_filters:"),
-	    NULL, 10), 2);
+	    NULL, 10), SANITIZED ? 1 : 2);
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	ck_assert_int_eq(stat(path, &un), 0);
 	ck_assert_int_eq(stat("/proc/self/ns/user", &mine), 0);
@@ -233,7 +239,7 @@ START_TEST(uplinkd_is_fenced)
 	status_is(r.pid, "CapEff:", "\t00000000002000c0");
 	status_is(r.pid, "CapBnd:", "\t00000000002000c0");
 	status_is(r.pid, "NoNewPrivs:", "\t1");
-	status_is(r.pid, "Seccomp:", "\t2");
+	status_is(r.pid, "Seccomp:", SANITIZED ? "\t0" : "\t2");
 	ck_assert_str_eq(rig_proc(r.pid, "limits", "Max core file size "),
 	    "       0                    0                    bytes     ");
 }
