@@ -159,6 +159,8 @@ void	peer_reply(struct peer *, unsigned int type, uint32_t rid,
 	    const void *body);
 /* More is queued for it than a sane peer lets pile up. */
 int	peer_full(const struct peer *);
+/* Adds what it has not answered, and the bytes that it has not read. */
+void	peer_load(const struct peer *, unsigned int *reqs, size_t *bytes);
 /* Reads nothing from it for some time. */
 void	peer_pause(struct peer *, unsigned int ms);
 /* A violation that only the owner can see: as one of the channel's. */
@@ -176,6 +178,22 @@ struct bucket { uint64_t at_ms; uint64_t tokens_milli; };
 int	bucket_take(struct bucket *, unsigned int burst, unsigned int per_s);
 int	bucket_take_n(struct bucket *, unsigned int burst, unsigned int per_s,
 	    unsigned int n);
+
+/* ---- metrics.c: what this server does ------------------------------- */
+
+enum metric_time { METRIC_READY, METRIC_EXEC, METRIC_COMMIT, METRIC_TIMES };
+enum metric_count { METRIC_SESSIONS, METRIC_OUTPUT, METRIC_INPUT,
+    METRIC_COUNTS };
+enum metric_use { USE_CPU, USE_MEMORY, USE_PROCESSES, USE_SESSIONS, USE_OOM,
+    USE_CONNECTIONS, USE_NAMES, USE_SENT, USE_RECEIVED, USE_DENIED, USE_N };
+
+/* CLOCK_MONOTONIC, microseconds. */
+uint64_t metrics_us(void);
+/* Something took from then until now. */
+void	metrics_took(enum metric_time, uint64_t since_us);
+void	metrics_add(enum metric_count, uint64_t n);
+/* What a look at a box found; its network's part is in the box. */
+void	metrics_looked(struct box *, const struct msg_box_health_is *);
 
 /* ---- box.c: the boxes --------------------------------------------- */
 
@@ -235,6 +253,9 @@ struct box {
 	uint64_t		 connections, names;
 	uint64_t		 sent_bytes, sent_packets;
 	uint64_t		 received_bytes, received_packets;
+
+	uint64_t		 use[USE_N];	/* at the last look; metrics.c */
+	int			 use_known;	/* from which on they count */
 
 	struct boot		*boot;		/* owned; boot.c */
 	struct peer		*runner;	/* owned; NULL: no channel */

@@ -53,6 +53,7 @@ struct boot {
 	char			 actor[64], request[27];
 	char			 aborted[128];	/* why, or "" */
 	unsigned int		 waited_ms;	/* between the same questions */
+	uint64_t		 since;		/* us, when it was asked for */
 	struct event		 again;
 	struct box_wait		 removed;
 
@@ -101,6 +102,7 @@ boot_new(struct box *b, int attach)
 
 	o->box = box_ref(b);
 	o->attach = attach;
+	o->since = metrics_us();
 	TAILQ_INIT(&o->followers);
 	(void)evtimer_assign(&o->again, env.base, boot_again, o);
 	b->boot = o;
@@ -391,6 +393,8 @@ boot_ready(struct boot *o)
 		network_amend(b);
 	if (o->attach)
 		sessions_resume(b);
+	else
+		metrics_took(METRIC_READY, o->since);
 	boot_over(o, "attached");
 }
 
@@ -722,6 +726,7 @@ boot_recorded(void *arg, const struct msg *m)
 		boot_free(o);
 		return;
 	}
+	metrics_took(METRIC_COMMIT, o->since);
 	if (o->recorded != NULL)
 		o->recorded(b, CODE_NONE, "", o->arg);
 	if (b->list != NULL)

@@ -129,6 +129,7 @@ box_new(const char *id, const char *tenant, const char *by, const char *name)
 	b->state = b->target = BOX_REQUESTED;
 	b->created_ms = b->changed_ms = now_ms();
 	b->known = 1;		/* it has none */
+	b->use_known = 1;
 	box_list(b);
 	return b;
 }
@@ -302,6 +303,7 @@ struct move {
 	enum box_state	 to;
 	char		 reason[128];
 	int		 durable;
+	uint64_t	 since;		/* us, when it was asked for */
 	void		(*done)(struct box *, enum wb_code, void *);
 	void		*arg;
 };
@@ -335,8 +337,10 @@ box_moved(void *arg, const struct msg *m)
 		    state_name(mv->to), peer_detail(m));
 		mv->box->astray = 1;
 		mv->box->target = mv->box->state;
-	} else if (mv->durable)
+	} else if (mv->durable) {
+		metrics_took(METRIC_COMMIT, mv->since);
 		box_arrive(mv->box, mv->to, mv->reason);
+	}
 	if (mv->done != NULL)
 		mv->done(mv->box, code, mv->arg);
 	box_unref(mv->box);
@@ -354,6 +358,7 @@ box_move(struct box *b, enum box_state to, const char *reason, int durable,
 	mv->box = box_ref(b);
 	mv->to = to;
 	mv->durable = durable;
+	mv->since = metrics_us();
 	mv->done = done;
 	mv->arg = arg;
 	(void)str_copy(mv->reason, reason, sizeof(mv->reason)); /* cut */

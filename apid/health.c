@@ -86,6 +86,7 @@ poll_privd(void *arg, const struct msg *m)
 		(void)str_copy(p->part, "privd", sizeof(p->part));
 	} else {
 		disk_seen(p->box, &m->body.box_health_is, p->counted);
+		metrics_looked(p->box, &m->body.box_health_is);
 		p->health = (enum wb_health)m->body.box_health_is.health;
 		(void)str_copy(p->part, m->body.box_health_is.part,
 		    sizeof(p->part));

@@ -184,6 +184,9 @@ responses(const struct route *r)
 			add_content(entry, "application/vnd.workbox.output",
 			    pack(json_pack("{s:s, s:s}", "type", "string",
 			    "format", "binary")));
+		else if (a->kind == RA_TEXT)
+			add_content(entry, "text/plain",
+			    pack(json_pack("{s:s}", "type", "string")));
 		else if (a->kind != RA_EMPTY)
 			add_content(entry, a->kind == RA_JSON ?
 			    "application/json" : "application/x-ndjson",

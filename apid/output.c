@@ -215,6 +215,7 @@ reader_chunk(struct reader *r, const struct msg_session_chunk *c)
 		r->told = top;
 		if (r->ask < top)
 			r->ask = top;
+		metrics_add(METRIC_OUTPUT, c->bytes.len);
 		r->ops->chunk(r->arg, c);
 	}
 	if (!r->over && reader_has_all(r, c))
@@ -576,6 +577,7 @@ feed_taken(void *arg, const struct msg *m)
 		    "The sandbox's runner broke protocol.");
 	} else {
 		f->offset += f->part;
+		metrics_add(METRIC_INPUT, f->part);
 		f->data += f->part;
 		f->len -= f->part;
 		if (f->len != 0)

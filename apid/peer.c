@@ -46,6 +46,7 @@ struct peer {
 	struct event		 in, out, fault;
 	struct event		 resume;
 	struct peer_reqs	 reqs[PEER_BUCKETS];
+	unsigned int		 nreqs;
 	unsigned int		 busy;		/* dispatches on the stack */
 	int			 vital;		/* a daemon: nothing without it */
 	int			 dead, freed, paused;
@@ -68,6 +69,7 @@ req_free(struct peer_req *r)
 	if (r->timed)
 		(void)event_del(&r->timer);	/* was added by us */
 	LIST_REMOVE(r, next);
+	r->peer->nreqs--;
 	free(r);
 }
 
@@ -326,6 +328,7 @@ peer_ask_rid(struct peer *p, unsigned int type, const void *body,
 	else
 		sent = chan_ask(&p->chan, type, body, -1, &r->rid);
 	LIST_INSERT_HEAD(&p->reqs[r->rid % PEER_BUCKETS], r, next);
+	p->nreqs++;
 	if (p->dead)
 		return r->rid;
 	if (timeout_ms != 0)
@@ -359,6 +362,13 @@ int
 peer_full(const struct peer *p)
 {
 	return p->chan.queued > CHAN_HIGH;
+}
+
+void
+peer_load(const struct peer *p, unsigned int *reqs, size_t *bytes)
+{
+	*reqs += p->nreqs;
+	*bytes += p->chan.queued;
 }
 
 /* ---- life --------------------------------------------------------- */

@@ -32,6 +32,7 @@
 #define ANSWER(n, st, s, doc)		{ st, RA_JSON, #s, doc },
 #define LINES(n, st, s, doc)		{ st, RA_LINES, #s, doc },
 #define FRAMES(n, st, doc)		{ st, RA_FRAMES, NULL, doc },
+#define TEXT(n, st, doc)		{ st, RA_TEXT, NULL, doc },
 #define EMPTY(n, st, doc)		{ st, RA_EMPTY, NULL, doc },
 #define END(n)				{ 0, RA_EMPTY, NULL, NULL } };
 #include "routes.def"

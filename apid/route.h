@@ -42,7 +42,7 @@ struct route_query {
 	const char		*doc;
 };
 
-enum route_answer_kind { RA_JSON, RA_LINES, RA_FRAMES, RA_EMPTY };
+enum route_answer_kind { RA_JSON, RA_LINES, RA_FRAMES, RA_TEXT, RA_EMPTY };
 
 /* status 0 ends a list. */
 struct route_answer {

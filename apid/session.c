@@ -351,6 +351,7 @@ session_ask_end(struct session *s)
 
 struct start {
 	struct session		*session;	/* referenced */
+	uint64_t		 since;		/* us, when it was asked for */
 	struct msg_session_run	 run;		/* env, stdin owned */
 	void			(*sent)(struct session *, void *);
 	void			(*done)(struct session *, enum wb_code,
@@ -425,6 +426,9 @@ start_running(void *arg, const struct msg *m)
 	} else {
 		if (s->state == SESSION_STARTING)
 			s->state = SESSION_RUNNING;
+		metrics_took(METRIC_EXEC, st->since);
+		metrics_add(METRIC_SESSIONS, 1);
+		metrics_add(METRIC_INPUT, st->run.stdin.len);
 		start_over(st, 1, CODE_NONE, "");
 	}
 }
@@ -442,6 +446,7 @@ start_recorded(void *arg, const struct msg *m)
 		start_over(st, 0, code, peer_detail(m));
 		return;
 	}
+	metrics_took(METRIC_COMMIT, st->since);
 	if (!box_usable(s->box)) {
 		if ((code = box_refuses(s->box, &why)) == CODE_NONE)
 			code = CODE_NOT_READY;	/* gone from the tables */
@@ -525,6 +530,7 @@ session_start(struct box *b, const struct session_spec *sp,
 	session_count(s);
 	st = xcalloc(1, sizeof(*st));
 	st->session = session_ref(s);
+	st->since = metrics_us();
 	st->sent = sent;
 	st->done = done;
 	st->arg = arg;

@@ -30,6 +30,44 @@ def frames(data):
     return out, data[at:]
 
 
+def metrics(body):
+    """Faults of a body in the text format of Prometheus."""
+    out, family, kind, seen = [], None, None, set()
+    if not body.endswith("\n"):
+        out.append("the last line has no end")
+    for line in body.split("\n")[:-1]:
+        m = re.fullmatch(r"# (HELP|TYPE) ([a-z_]+) (.+)", line)
+        if m and m[1] == "HELP":
+            if m[2] in seen:
+                out.append("%s: told twice" % m[2])
+            family, kind = m[2], None
+            seen.add(family)
+            continue
+        if m:
+            kind = m[3]
+            if m[2] != family or kind not in ("counter", "gauge", "histogram"):
+                out.append("not the type of %s: %s" % (family, line))
+            elif (kind == "counter") != family.endswith("_total"):
+                out.append("%s: a name of no %s" % (family, kind))
+            continue
+        m = re.fullmatch(r'([a-z_]+)((?:\{(?:[a-z]+="[^"\\]*",?)+\})?) (\S+)',
+                         line)
+        if not m:
+            out.append("no sample: %s" % line)
+            continue
+        name = m[1]
+        if kind == "histogram":
+            name = re.sub("_(bucket|sum|count)$", "", name)
+        if name != family or kind is None:
+            out.append("%s within %s" % (name, family))
+        if line[:-len(m[3])] in seen:
+            out.append("twice: %s" % line)
+        seen.add(line[:-len(m[3])])
+        if not float(m[3]) >= 0:
+            out.append("less than nothing: %s" % line)
+    return out
+
+
 class Contract:
     def __init__(self, doc):
         self.doc = doc
@@ -98,6 +136,8 @@ class Contract:
             return out
         if ctype == FRAMES:
             return self.frames(method, target, status, body)
+        if ctype.startswith("text/plain"):
+            return metrics(body)
         return self.text(schema, body, "answer")
 
     def frames(self, method, target, status, body):
