@@ -16,8 +16,10 @@
 static const char	address[] = "expected the name of a host, not an "
     "address: for addresses there is the network egress, with deny and "
     "except of workbox.conf(5)";
-static const char	ports[] = "expected ports from 1 to 65535 behind the "
-    "colon, with commas between them and nothing else";
+static const char	ports[] = "expected ports from 1 to 65535, without a 0 "
+    "in front, behind the colon, with commas between them and nothing else";
+static const char	local[] = "expected the name of another host: a sandbox "
+    "reaches its own localhost without an entry, and that of its host never";
 static const char	too_long[] = "expected a name of at most 253 bytes, "
     "in the form that the DNS has of it";
 static const char	long_label[] = "expected labels of at most 63 bytes, "
@@ -147,6 +149,15 @@ name_canon(const char *s, size_t n, char ret[ALLOW_NAME],
 	return rc == 0 ? 0 : -1;
 }
 
+/* localhost and what is below it (RFC 6761, 6.3). */
+static int
+is_local(const char *name)
+{
+	const char	*last = strrchr(name, '.');
+
+	return strcmp(last == NULL ? name : last + 1, "localhost") == 0;
+}
+
 /* ---- ports --------------------------------------------------------------- */
 
 /* Puts v among the n that are there, in order; how many there are then. */
@@ -269,6 +280,10 @@ allow_canon(const char *text, char ret[ALLOW_TEXT], const char **ret_why)
 	if (wild != 0 && strchr(name, '.') == NULL) {
 		*ret_why = "expected two labels at least behind *., as in "
 		    "*.example.com";
+		return -1;
+	}
+	if (is_local(name)) {
+		*ret_why = local;
 		return -1;
 	}
 	if (wild + strlen(name) >= ALLOW_NAME) {
