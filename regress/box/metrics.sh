@@ -4,11 +4,15 @@
 . "$(dirname "$0")/lib.sh"
 box_state
 box_serve
+wb() { timeout 60 "$WB_BIN" sandbox "$@"; }
+field() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
 metrics() {
 	curl -sS -H "Authorization: Bearer $WB_TOKEN" "$WB_URL/metrics" \
 	    >"$work/metrics"
 }
-value() { grep -F "$1 " "$work/metrics" | head -n 1 | sed 's/.* //'; }
+value() {
+	awk -v key="$1 " 'index($0, key) == 1 { print $NF }' "$work/metrics"
+}
 is "nobody is told without the key" "$(curl -s -o "$work/problem" \
     -w '%{http_code}' "$WB_URL/metrics")" 401
 is "it is text of that version" "$(curl -s -o "$work/metrics" \
