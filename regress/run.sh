@@ -185,6 +185,7 @@ section_http() {
 section_docs() {
 	need_build
 	WB_PREFIX=$prefix WB_BUILD=$build script docs sh "$top/regress/docs.sh"
+	PYTHONDONTWRITEBYTECODE=1 script bounds python3 "$top/regress/bounds.py"
 	WB_BUILD=$build script dist sh "$top/regress/dist.sh"
 }
 
