@@ -754,7 +754,7 @@ START_TEST(pair)
 }
 END_TEST
 
-/* Nothing is lost any more: it goes on, and for less long each time. */
+/* Nothing is lost any more: it goes on, each time after longer. */
 START_TEST(held)
 {
 	int	i, first;
