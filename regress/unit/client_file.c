@@ -1,9 +1,15 @@
 /*
- * client_file.c: client_test, the client file, and who may write it.
+ * client_file.c: client_test, the client file, who may write it, and how large
+ * it and others may be.
  */
 #include <sys/types.h>
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "client_rig.h"
+#include "xmalloc.h"
 
 START_TEST(client_files)
 {
@@ -78,6 +84,57 @@ START_TEST(client_files_refused)
 }
 END_TEST
 
+/* n bytes of a comment, in a file of that name where one is given. */
+static char *
+comment(const char *name, size_t n)
+{
+	char	*text = xmalloc(n + 1);
+	FILE	*f;
+
+	memset(text, '#', n);
+	text[n - 1] = '\n';
+	text[n] = '\0';
+	if (name != NULL) {
+		ck_assert_ptr_nonnull(f = fopen(name, "w"));
+		ck_assert_uint_eq(fwrite(text, 1, n, f), n);
+		ck_assert_int_eq(fclose(f), 0);
+	}
+	return text;
+}
+
+/* As large as each may be, and a byte more. */
+START_TEST(client_files_large)
+{
+	char	*text;
+	size_t	 n;
+
+	for (n = 65536; n <= 65537; n++) {
+		client_file = text = comment(NULL, n);
+		with_input("", A(JSON("200", "{}")), "sandbox", "inspect",
+		    "a", NULL);
+		if (n == 65536)
+			expect(0, "{}\n", "", NULL);
+		else
+			expect(125, "", "/config: File too large\n", NULL);
+		client_file = NULL;
+		free(text);
+	}
+	for (n = 8 << 20; n <= (8 << 20) + 1; n++) {
+		free(comment("hosts", n));
+		with_input("", A(JSON("201", "{}")), "sandbox", "create",
+		    "--network", "allowlist", "--allow-file", "hosts", NULL);
+		if (n == 8 << 20)
+			expect(0, "{}\n", NULL, NULL);
+		else
+			expect(125, "", "hosts: File too large\n", NULL);
+	}
+	free(comment("key", 4097));
+	with_input("", A(NULL), "sandbox", "inspect", "a", "--token-file",
+	    "key", NULL);
+	expect(125, "", "--token-file key: File too large\n", NULL);
+}
+END_TEST
+
 TCase *
 file_case(void)
 {
@@ -86,5 +143,6 @@ file_case(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, client_files);
 	tcase_add_test(tc, client_files_refused);
+	tcase_add_test(tc, client_files_large);
 	return tc;
 }
