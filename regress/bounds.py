@@ -6,8 +6,8 @@ each row of the page stands in comments where its figures come from:
 
 	.\\" FILE[,FILE...]: WHAT [UNIT] = FIGURE; WHAT [UNIT] = FIGURE
 
-WHAT is an expression of #defines of the files; in conf.def a word, with .min
-or .max behind it or its default; in routes.def ROUTE.body or
+WHAT is an expression of #defines of the files; in conf.def a word, which is
+its default, or with .min, .max, .count or .bytes behind it; in routes.def ROUTE.body or
 ROUTE.PARAMETER[.min]; in proto.def MESSAGE.FIELD[.count]; in schemas.json a
 path; or /a pattern/ without blanks, whose group is the number.  Its value is
 FIGURE, and FIGURE stands in the row.  `= one' says that the row has no more
@@ -31,12 +31,9 @@ PAGE = "workbox/workbox-limits.7"
 # here and has a test, or is no more.
 UNSHOWN = set("""
 a connection to the server
-a file of hosts
-a file with the key
 a runner's answer
 a start of the daemons
 a stop of the server
-a value of a proof in a table
 all bodies that are being read
 all sandboxes together
 an answer of the server
@@ -58,11 +55,10 @@ memory of who reads such an archive
 names that a shell completes
 readers, and waits for ends, in one sandbox
 requests to reconcile at one time
+sandboxes of which /metrics has series
 terminals
-the client file
 the configuration
 the first stack of a process
-the method of such a request
 the record and the tables
 the start of a way out
 time to take 1 KiB of an answer that is complete
@@ -107,6 +103,7 @@ OURS = {
         "CALM_TICKS HORIZON_S LEAST_BUSY LOOKED_MS MOST_PER_USEC PROOF_TICKS "
         "ROUND_TICKS SKEW_MS STALE_MS STRIKES_MS STUCK_TICKS SURE_TICKS "
         "VAIN_TICKS WAIT_TICKS WATCH_TICKS",
+    "apid/metrics.c": "",
     "apid/resume.c": "CLOCK_SLACK_MS RUNNER_PAGES",
     "apid/runner.c": "MSG_BURST MSG_RATE PAUSE_MS",
     "netd/netd.h":
@@ -276,7 +273,7 @@ def words():
         elif kind == "C_STR":
             out[word + ".max"] = a[2]
         elif kind == "C_LIST":
-            out[word + ".count"] = a[2]
+            out.update({word + ".count": a[2], word + ".bytes": a[3]})
         if kind.startswith("C_"):
             out.setdefault(word, None)
     return out
