@@ -27,7 +27,8 @@ try_tun(const struct conf *c)
 	auto_close int	fd = -1;
 
 	(void)c;
-	if (unshare(CLONE_NEWNET) == -1)
+	/* a user namespace's, since the host's CAP_NET_ADMIN is not needed */
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1)
 		return probe_step("network namespace");
 	if ((fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC)) == -1)
 		return probe_step("/dev/net/tun");

@@ -32,13 +32,16 @@
 
 static const char	netlink[] = "netfilter by netlink";
 
-/* A socket in a network namespace of our own; -1: told. */
+/*
+ * A socket in a network namespace of our own; -1: told.  Like netd's it is a
+ * user namespace's: on the host nobody needs CAP_NET_ADMIN.
+ */
 static int
 rules_open(void)
 {
 	int	fd;
 
-	if (unshare(CLONE_NEWNET) == -1)
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1)
 		return probe_step("network namespace");
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
 	return fd == -1 ? probe_step(netlink) : fd;
