@@ -1,25 +1,36 @@
 #!/bin/sh
-# install.sh [--prefix /usr/local]: packages, build, users, directories,
-# configuration, first key, doctor.  Run twice it changes nothing.
+# install.sh [--prefix /usr/local] [--init systemd|openrc|runit|s6]: packages,
+# build, users, directories, configuration, first key, service files, doctor.
+# Run twice it changes nothing.
 # install.sh --uninstall [--purge]: takes it all back (--purge: state,
 # configuration, key and users too); refuses while boxes exist.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/etc/steps.sh"
 
-prefix=/usr/local mode=install purge=
+prefix=/usr/local mode=install purge= init=
 etc=${WB_ETC:-/etc/workbox} lib=${WB_STATE:-/var/lib/workbox} run=${WB_RUN:-/run/workbox}
 while [ $# -gt 0 ]; do
 	case $1 in
 	--prefix)	[ $# -gt 1 ] || die "--prefix wants a directory"; prefix=$2; shift ;;
 	--prefix=*)	prefix=${1#*=} ;;
+	--init)		[ $# -gt 1 ] || die "--init wants a name"; init=$2; shift ;;
+	--init=*)	init=${1#*=} ;;
 	--uninstall)	mode=uninstall ;;
 	--purge)	purge=1 ;;
-	*)		die "usage: install.sh [--prefix DIR] | --uninstall [--purge] [--prefix DIR]" ;;
+	*)		die "usage: install.sh [--prefix DIR] [--init NAME] | --uninstall [--purge] [--prefix DIR]" ;;
 	esac
 	shift
 done
 case $prefix in /*) ;; *) die "--prefix wants an absolute directory, got $prefix" ;; esac
+# Again without a word: for the init of before, or its files would be nobody's.
+[ -n "$init" ] || [ "$mode" = uninstall ] ||
+    init=$(sed -n 's/.* --with-\([a-z0-9]*\)$/\1/p' "$top/build/install/.options" 2>/dev/null)
+case $init in
+''|systemd|openrc|runit|s6) ;;
+*)	die "--init wants systemd, openrc, runit or s6, got $init" ;;
+esac
+[ -z "$init" ] || [ "$mode" = install ] || die "--init does not go with --uninstall"
 [ -z "$purge" ] || [ "$mode" = uninstall ] || die "--purge goes with --uninstall"
 
 need_root
@@ -27,6 +38,17 @@ build=$top/build/install
 work=$build
 mkdir -p "$work"
 pkg_new= users_new=
+
+init_dirs() {
+	case $init in
+	systemd) echo "$prefix/lib" "$prefix/lib/systemd" \
+		"$prefix/lib/systemd/system" "$prefix/lib/sysusers.d" \
+		"$prefix/lib/tmpfiles.d" ;;
+	openrc)	echo /etc/init.d /etc/conf.d /etc/logrotate.d ;;
+	runit)	echo /etc/sv ;;
+	s6)	echo /etc/s6 /etc/s6/sv ;;
+	esac
+}
 
 # Directories that an installation makes, outermost first.
 dirs() {
@@ -36,7 +58,10 @@ dirs() {
 	    "$prefix/share/bash-completion" "$prefix/share/bash-completion/completions" \
 	    "$prefix/share/zsh" "$prefix/share/zsh/site-functions" \
 	    "$prefix/share/fish" "$prefix/share/fish/vendor_completions.d" \
-	    "$prefix/share/workbox" "$prefix/share/workbox/presets"; do
+	    "$prefix/share/doc" "$prefix/share/doc/workbox" \
+	    "$prefix/share/doc/workbox/examples" \
+	    "$prefix/share/workbox" "$prefix/share/workbox/presets" \
+	    $(init_dirs); do
 		[ -d "$d" ] || echo "$d"
 	done
 }
@@ -104,7 +129,7 @@ fi
 step_packages build run
 umask 022
 dirs >>"$build/.dirs"
-step_build "$build" "$prefix" --disable-tests
+step_build "$build" "$prefix" --disable-tests ${init:+"--with-$init"}
 step_users
 
 mkdir -p "$etc" "$lib"
