@@ -107,10 +107,16 @@ is "no program is left" "$(in_root sh -c \
 is "key and users stay" "$(in_root stat -c %s /etc/workbox/token) $(users)" \
     '48 4 5 '
 key=$(in_root cat /etc/workbox/token)
-ok "install over what stayed" install
+no "an init that nobody knows" 1 install --init upstart
+ok "install over what stayed, for an init" install --init systemd
+units() { in_root find /usr/local/lib -name 'workbox*.service' | wc -l; }
+is "its files are there" "$(units)" 2
+ok "again without a word of it" install
+is "they are still" "$(units)" 2
 is "with the same key" "$(in_root cat /etc/workbox/token)" "$key"
 
 ok "uninstall --purge" install --uninstall --purge
+is "those of the init are gone" "$(units)" 0
 like "says what went" "$out" \
     '^Removed: programs, /var/lib/workbox, /etc/workbox, users\. +Packages stay\.$'
 what | sed 's/ [0-9.]*$//' >"$work/after"
