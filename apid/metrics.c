@@ -10,6 +10,7 @@
  * Must never: tell more of a box than its id and name, which are of a path's
  * characters and need no quoting.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,11 +152,25 @@ metrics_looked(struct box *b, const struct msg_box_health_is *h)
 
 /* ---- as text ------------------------------------------------------------- */
 
+static void	put(FILE *, const char *, ...)
+		    __attribute__((format(printf, 2, 3)));
+
+/* What could not be written is told when all is. */
+static void
+put(FILE *f, const char *fmt, ...)
+{
+	va_list	ap;
+
+	va_start(ap, fmt);
+	(void)vfprintf(f, fmt, ap);
+	va_end(ap);
+}
+
 static void
 head(FILE *f, const char *prefix, const char *name, const char *type,
     const char *help)
 {
-	fprintf(f, "# HELP %s%s %s\n# TYPE %s%s %s\n", prefix, name, help,
+	put(f, "# HELP %s%s %s\n# TYPE %s%s %s\n", prefix, name, help,
 	    prefix, name, type);
 }
 
@@ -163,14 +178,14 @@ static void
 gauge(FILE *f, const char *name, const char *help, double v)
 {
 	head(f, "", name, "gauge", help);
-	fprintf(f, "%s %.15g\n", name, v);
+	put(f, "%s %.15g\n", name, v);
 }
 
 static void
 counter(FILE *f, const char *name, const char *help, uint64_t v)
 {
 	head(f, "", name, "counter", help);
-	fprintf(f, "%s %llu\n", name, (unsigned long long)v);
+	put(f, "%s %llu\n", name, (unsigned long long)v);
 }
 
 static void
@@ -182,11 +197,11 @@ histogram(FILE *f, const struct histogram *h)
 	head(f, "", h->name, "histogram", h->help);
 	for (i = 0; i < BOUNDS; i++) {
 		n += h->n[i];
-		fprintf(f, "%s_bucket{le=\"%g\"} %llu\n", h->name, bound[i],
+		put(f, "%s_bucket{le=\"%g\"} %llu\n", h->name, bound[i],
 		    n);
 	}
 	n += h->n[BOUNDS];
-	fprintf(f, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.15g\n"
+	put(f, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.15g\n"
 	    "%s_count %llu\n", h->name, n, h->name, h->sum, h->name, n);
 }
 
@@ -198,7 +213,7 @@ put_server(FILE *f)
 
 	http_server_count(env.http, &conns, &reqs);
 	head(f, "workbox_", "build_info", "gauge", "The version; always 1.");
-	fprintf(f, "workbox_build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
+	put(f, "workbox_build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
 	/* the first is no restart */
 	counter(f, "workbox_restarts_total", "Times that the daemons were "
 	    "started again, all together.", env.generation - 1);
@@ -240,12 +255,12 @@ put_queues(FILE *f)
 	    "Requests to other programs of the server that have no answer "
 	    "yet.");
 	for (i = 0; i < n; i++)
-		fprintf(f, "workbox_requests_waiting{to=\"%s\"} %u\n",
+		put(f, "workbox_requests_waiting{to=\"%s\"} %u\n",
 		    l[i].to, l[i].reqs);
 	head(f, "workbox_", "queued_bytes", "gauge",
 	    "Bytes that the other side has not read yet.");
 	for (i = 0; i < n; i++)
-		fprintf(f, "workbox_queued_bytes{to=\"%s\"} %zu\n", l[i].to,
+		put(f, "workbox_queued_bytes{to=\"%s\"} %zu\n", l[i].to,
 		    l[i].bytes);
 }
 
@@ -263,12 +278,12 @@ put_boxes(FILE *f)
 	head(f, "workbox_", "sandboxes", "gauge", "Sandboxes, by state.");
 	for (i = 0; i < BOX_NSTATES; i++)
 		if (i != BOX_DELETED)
-			fprintf(f, "workbox_sandboxes{state=\"%s\"} %u\n",
+			put(f, "workbox_sandboxes{state=\"%s\"} %u\n",
 			    state_name(i), state[i]);
 	head(f, "workbox_", "sandboxes_health", "gauge",
 	    "Sandboxes, by health.");
 	for (i = 0; i < HEALTHS; i++)
-		fprintf(f, "workbox_sandboxes_health{health=\"%s\"} %u\n",
+		put(f, "workbox_sandboxes_health{health=\"%s\"} %u\n",
 		    health_name(i), health[i]);
 }
 
@@ -305,14 +320,14 @@ put_uses(FILE *f)
 	for (i = 0; i < USE_N; i++) {
 		type = uses[i].grows ? "counter" : "gauge";
 		head(f, "workbox_", uses[i].name, type, uses[i].help);
-		fprintf(f, "workbox_%s %.15g\n", uses[i].name,
+		put(f, "workbox_%s %.15g\n", uses[i].name,
 		    summed((enum metric_use)i));
 		if (box_count() == 0 || box_count() > SERIES)
 			continue;
 		head(f, "workbox_sandbox_", uses[i].name, type, uses[i].help);
 		for (b = box_next(NULL, ""); b != NULL;
 		    b = box_next(NULL, b->id))
-			fprintf(f, "workbox_sandbox_%s{id=\"%s\",name=\"%s\"} "
+			put(f, "workbox_sandbox_%s{id=\"%s\",name=\"%s\"} "
 			    "%.15g\n", uses[i].name, b->id, b->name,
 			    used(b, (enum metric_use)i));
 	}
@@ -324,6 +339,7 @@ api_metrics(struct http_req *r)
 	char	*text = NULL;
 	size_t	 len = 0;
 	FILE	*f = open_memstream(&text, &len);
+	int	 failed;
 
 	if (f == NULL)
 		fatalx("metrics: out of memory");
@@ -331,7 +347,8 @@ api_metrics(struct http_req *r)
 	put_queues(f);
 	put_boxes(f);
 	put_uses(f);
-	if (fclose(f) != 0)
+	failed = ferror(f);
+	if (fclose(f) != 0 || failed)
 		fatalx("metrics: out of memory");
 	http_reply_bytes(r, 200, TYPE, text, len);
 	free(text);
