@@ -458,8 +458,7 @@ struct session {
 	unsigned int		 nreaders;
 	LIST_HEAD(, ask)	 orphans;	/* reads nobody waits for */
 	struct reader		*holder;	/* holds the command back */
-	uint64_t		 held_to;	/* how far the last one was */
-	uint64_t		 whole_to;	/* or one beside it, from 0 on */
+	uint64_t		 held_to;	/* how far any such has been */
 	uint64_t		 resumed_ms;	/* mono; not known here; or 0 */
 	struct feed		*feed;		/* input under way; output.c */
 };

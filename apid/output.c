@@ -89,11 +89,8 @@ reader_stop(struct reader *r)
 	(void)event_del(&r->alive);
 	LIST_REMOVE(r, next);
 	s->nreaders--;
-	if (r->may_hold && s->whole_to < r->told)
-		s->whole_to = r->told;
 	if (s->holder == r) {
 		s->holder = NULL;
-		s->held_to = r->told;
 		reader_heir(s);
 	}
 	while ((a = LIST_FIRST(&r->asks)) != NULL) {
@@ -192,8 +189,9 @@ reader_has_all(const struct reader *r, const struct msg_session_chunk *c)
 static void
 reader_chunk(struct reader *r, const struct msg_session_chunk *c)
 {
-	uint64_t	top = c->seq != 0 ? c->seq : c->gap_last;
-	uint64_t	first = c->gap_last != 0 ? c->gap_first : c->seq;
+	struct session	*s = r->session;
+	uint64_t	 top = c->seq != 0 ? c->seq : c->gap_last;
+	uint64_t	 first = c->gap_last != 0 ? c->gap_first : c->seq;
 
 	if (!r->targeted) {
 		r->target = c->last_seq;
@@ -215,6 +213,8 @@ reader_chunk(struct reader *r, const struct msg_session_chunk *c)
 		r->told = top;
 		if (r->ask < top)
 			r->ask = top;
+		if (r->may_hold && s->held_to < top)
+			s->held_to = top;
 		metrics_add(METRIC_OUTPUT, c->bytes.len);
 		r->ops->chunk(r->arg, c);
 	}
@@ -431,16 +431,13 @@ is_unknown(const struct session *s)
 }
 
 /*
- * What was on its way to the one before it has not seen.  Others that read
- * from the start may be further, and were up to whole_to.
+ * From where one that comes back may hold: what was on its way to the one
+ * before it has not seen, and it may be further than who holds now.
  */
 static uint64_t
 held_at_most(const struct session *s)
 {
-	uint64_t	to = s->holder != NULL ? s->holder->told :
-			    is_unknown(s) ? UINT64_MAX : s->held_to;
-
-	return to < s->whole_to ? s->whole_to : to;
+	return s->holder == NULL && is_unknown(s) ? UINT64_MAX : s->held_to;
 }
 
 struct reader *
@@ -463,6 +460,8 @@ reader_new(struct session *s, uint64_t after, int follow, int hold,
 	LIST_INSERT_HEAD(&s->readers, r, next);
 	s->nreaders++;
 	r->may_hold = hold && follow && after <= held_at_most(s);
+	if (r->may_hold && s->held_to < after)
+		s->held_to = after;		/* it was not known */
 	if (r->may_hold && (s->holder == NULL || is_unknown(s)))
 		reader_hold(r);
 	reader_more(r);

@@ -149,15 +149,6 @@ name_canon(const char *s, size_t n, char ret[ALLOW_NAME],
 	return rc == 0 ? 0 : -1;
 }
 
-/* localhost and what is below it (RFC 6761, 6.3). */
-static int
-is_local(const char *name)
-{
-	const char	*last = strrchr(name, '.');
-
-	return strcmp(last == NULL ? name : last + 1, "localhost") == 0;
-}
-
 /* ---- ports --------------------------------------------------------------- */
 
 /* Puts v among the n that are there, in order; how many there are then. */
@@ -282,7 +273,7 @@ allow_canon(const char *text, char ret[ALLOW_TEXT], const char **ret_why)
 		    "*.example.com";
 		return -1;
 	}
-	if (is_local(name)) {
+	if (allow_local(name)) {
 		*ret_why = local;
 		return -1;
 	}

@@ -64,7 +64,9 @@ if [ -z "${WB_OWN_HOST-}" ]; then
 	forks=$(bg s --name forks -- sh -c 'while :; do /bin/true; done')
 	pipes=$(bg s --name pipes -- sh -c \
 	    'while :; do cat /root/attack | wc -c; sleep 0.05; done')
-	sleep 2		# as much as it uses to be is to be seen
+	# long enough for the runner to have seen how much that is, twice
+	often() { [ "$(wb logs s "$pipes" 2>/dev/null | wc -l)" -ge 45 ]; }
+	await often || fail "B40 nothing is written" "$(wb logs s "$pipes")"
 	for i in 1 2 3; do
 		s=$(bg s -- sh -c '/root/attack mem anon:60; sleep 2')
 		is "B40 a child in 32 MiB beside them: $i" \

@@ -34,9 +34,9 @@ class Reader:
         self.sock, self.answer = conn.sock, conn.getresponse()
 
     @classmethod
-    def start(cls):
+    def start(cls, before="true"):
         """Starts the command, and holds it."""
-        write = "sleep 0.5; head -c %d /dev/zero | tr '\\0' x" % TOTAL
+        write = "%s; head -c %d /dev/zero | tr '\\0' x" % (before, TOTAL)
         r = cls("POST", "/exec?stream=1",
                 json.dumps({"argv": ["sh", "-c", write]}))
         r.id = json.loads(r.answer.readline())["start"]["sessionId"]
@@ -100,18 +100,20 @@ def beside():
 
 
 def ahead():
-    one = Reader.start()
+    # not a byte is there before the second one is
+    one = Reader.start("until rm /tmp/go 2>/dev/null; do usleep 20000; done")
     two = Reader.follow(one.id, 0)
+    Reader("POST", "/exec", json.dumps({"argv": ["touch", "/tmp/go"]})).close()
     two.sock.settimeout(1.5)
     try:
         two.read_all()
     except TimeoutError:
         pass
     still, got, gaps, last = two.got < TOTAL, two.got, two.gaps, two.last
-    for _ in "ab":
-        two.close()
-        time.sleep(0.1)
-        two = Reader.follow(one.id, last)
+    old, two = two, Reader.follow(one.id, last)
+    old.close()                         # it was still there
+    two.close()
+    two = Reader.follow(one.id, last)
     one.sock.close()
     one.answer.fp.close()
     time.sleep(12)                      # it is waited for

@@ -358,6 +358,7 @@ START_TEST(list_bad)
 		"a.*",
 		"Example.com", "example.com.", "b\303\274cher.example",
 		"1.2.3.4", "127.1", "::1", "a b", "a/", "*.a.b.",
+		"localhost", "db.localhost", "*.a.localhost",
 		/* these ports have another form */
 		"a:80,443", "a:443,80", "a:22,1", "a:1,1", "a:0", "a:01",
 		"a:65536", "a:", "a:,", "a:1,", "a:,1", "a:1 ", "a:1:2",
