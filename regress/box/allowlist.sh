@@ -354,7 +354,6 @@ over() {
 }
 sid=$(flow www.example.org flow1)
 await begun "$sid" && pass "a download begins" || fail "no download begins"
-answers() { "$WB_BIN" version >/dev/null 2>&1; }
 p=$(daemon_pids proxyd | tail -n 1)
 kill -KILL "$p"
 t=$(ms over "$sid")

@@ -16,7 +16,6 @@ box_serve
 
 # A sandbox with a session, of which the next start finds that it is not what
 # was asked for.
-wb() { "$WB_BIN" sandbox "$@"; }
 first() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
 ok "create" wb create --name sealed --network none
 id=$(wb inspect sealed | first id)

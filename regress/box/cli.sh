@@ -3,7 +3,6 @@
 # exits with, what it refuses, and that no byte is lost on the way.
 . "$(dirname "$0")/lib.sh"
 box_serve
-wb() { "$WB_BIN" sandbox "$@"; }
 json() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
 
 # ---- what is refused before anything is asked

@@ -3,7 +3,6 @@
 # who writes most is frozen, the others and the record go on.
 . "$(dirname "$0")/lib.sh"
 MIB=1048576
-wb() { "$WB_BIN" sandbox "$@"; }
 field() {
 	sed -n 's/.*"'"$1"'": "\{0,1\}\([^",]*\).*/\1/p' | sed 's/^null$//' |
 	    head -n 1

@@ -200,7 +200,6 @@ await healthy && pass "  and it is healthy" ||
 sid=$(wb run out --name flow -- wget -q -O - http://203.0.113.10/400/4000000 |
     field sessionId)
 like "a download begins" "$sid" '^[0-9A-Z]{26}$'
-answers() { "$WB_BIN" version >/dev/null 2>&1; }
 for d in uplinkd netd apid; do
 	p=$(daemon_pids "$d" | tail -n 1)
 	kill -KILL "$p"

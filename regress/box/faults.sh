@@ -26,7 +26,6 @@ WB_PORT=$((20000 + $$ % 10000))
 box_serve
 
 verify=$top/regress/box/verify-chain.py
-field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p" | head -n 1; }
 below() { pgrep -P "$1" -f "^$WB_PREFIX/libexec/workbox/$2" | head -n 1; }
 daemon() {
 	case $1 in

@@ -5,7 +5,6 @@
 # or are let go on, and all of it can be removed.
 . "$(dirname "$0")/lib.sh"
 MIB=1048576
-wb() { "$WB_BIN" sandbox "$@"; }
 field() {
 	sed -n 's/.*"'"$1"'": "\{0,1\}\([^",]*\).*/\1/p' | sed 's/^null$//' |
 	    head -n 1

@@ -14,7 +14,6 @@ if [ -z "${WB_INSIDE-}" ]; then
 	WB_INSIDE=1 exec unshare -n sh "$0" "$@"
 fi
 . "$(dirname "$0")/lib.sh"
-wb() { "$WB_BIN" sandbox "$@"; }
 field() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p"; }
 
 # A command with the network that the script was started in, before inet_up.

@@ -6,9 +6,6 @@
 . "$(dirname "$0")/lib.sh"
 build=${WB_BUILD:-$top/build/test}
 [ -f "$build/etc/Makefile" ] || { echo "skip: no build tree (WB_BUILD)"; exit 77; }
-wb() { "$WB_BIN" sandbox "$@"; }
-answers() { wb list >/dev/null 2>&1; }
-state() { wb inspect "$1" | sed -n 's/.*"state": *"\([A-Z]*\)".*/\1/p'; }
 health() { wb inspect "$1" | jq -r '.health | if type == "object" then .state else . end'; }
 # the one there is, by its control group
 runner() { find /sys/fs/cgroup -path "*/$WB_CGROUP/*/box/runner/cgroup.procs" \
@@ -45,6 +42,7 @@ is "nothing in them is left to fill in" \
 for f in init.d/workbox s6/sv/workbox/run s6/sv/workbox/finish \
     s6/sv/workbox/log/run sv/workbox/run sv/workbox/check sv/workbox/finish \
     sv/workbox/log/run; do
+	# openrc's is no more than read here
 	ok "a shell reads $f" sh -n "$dest/etc/$f"
 	is "and it can be run" "$(stat -c %a "$dest/etc/$f")" 755
 done
@@ -57,14 +55,14 @@ units=$dest/lib/systemd/system page=$top/etc/workbox-init.7
 # the directive's words
 unit() { sed -n "s/^$1=//p" "$units/workbox.service"; }
 
-caps=$(sed -n 's/^CapabilityBoundingSet=//p' "$units/workbox.service")
+caps=$(unit CapabilityBoundingSet)
 is "the capabilities are the maker's" "$(echo "$caps" | tr ' ' '\n' | sort)" \
     "$(sed -n '/maker_fence = {/,/^};/p' "$top/workbox/become.c" |
     grep -o 'CAP([A-Z_]*)' | sed 's/CAP(\(.*\))/CAP_\1/' | sort)"
 if command -v systemd-analyze >/dev/null; then
 	is "systemd finds no fault with the units" "$(systemd-analyze verify \
 	    --man=no "$units"/*.service 2>&1; echo $?)" 0
-	# more than one space in the page's own line stands for none here
+	# the page's words without mdoc's
 	told=$(sed 's/^\.[A-Z][a-z] //; s/ , Li /\n/g; s/^Li //' "$page")
 	for u in workbox workbox-boxes; do
 		level=$(systemd-analyze security --offline=true --no-pager \
@@ -229,7 +227,7 @@ gone() { [ ! -e "/proc/$1" ]; }
 under() {	# supervisor
 	s=$1
 	"${s}_begin"
-	serve_pid=$super	# for lib.sh: there is one
+	serve_pid=$super	# whose end is the server's
 	{
 		echo "WORKBOX_ARGS='--config $work/workbox.conf'"
 		echo "WORKBOX_LOG=$log"
@@ -300,10 +298,6 @@ under() {	# supervisor
 	gone "$p" && pass "$s: the server ends with its supervisor" ||
 	    fail "$s: $p is there"
 	serve_pid=
-}
-stop_serve() {
-	kill -TERM "$super" 2>/dev/null
-	wait "$super"
 }
 
 for s in runit:runsv s6:s6-svscan; do

@@ -5,7 +5,6 @@
 count=${WB_COUNT:-200}
 box_serve
 
-wb() { "$WB_BIN" sandbox "$@"; }
 
 one() {
 	wb create --name "$1" --network none >/dev/null &&

@@ -46,6 +46,13 @@ XDG_CONFIG_HOME=$work/config
 unset WORKBOX_CA
 export WB_PREFIX WB_BIN WB_STATE WB_CGROUP XDG_CONFIG_HOME
 
+wb() { "$WB_BIN" sandbox "$@"; }
+# The first member of a name in an object that is read: text, number or word.
+field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p" | head -n 1; }
+state() { wb inspect "$1" | field state; }
+# Whether the server does; `version' is content without one.
+answers() { wb list >/dev/null 2>&1; }
+
 # A state directory with the runtime and the minimal root file system; the
 # latter is copied from WB_ROOTFS when that is set (faster).
 box_state() {

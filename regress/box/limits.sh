@@ -3,7 +3,6 @@
 # host's kind of cgroups, and what meets them is the command, not the box.
 . "$(dirname "$0")/lib.sh"
 box_serve
-wb() { "$WB_BIN" sandbox "$@"; }
 
 ok "create with limits" wb create --name lim --network none \
     --memory 67108864 --cpus 1 --pids 256

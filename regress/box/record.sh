@@ -3,7 +3,6 @@
 # whole: through the API, over kills, with a reader in another language.
 . "$(dirname "$0")/lib.sh"
 box_serve
-wb() { "$WB_BIN" sandbox "$@"; }
 verify=$top/regress/box/verify-chain.py
 export_to() { "$WB_BIN" events export >"$1"; }
 # lines of the file that hold both strings
@@ -77,8 +76,7 @@ while [ $i -lt 3 ]; do
 	kill -KILL "$p"
 	back() {
 		q=$(pid_of stored)
-		[ -n "$q" ] && [ "$q" != "$p" ] &&
-		    "$WB_BIN" version >/dev/null 2>&1
+		[ -n "$q" ] && [ "$q" != "$p" ] && answers
 	}
 	await back || fail "no restart of stored"
 	wait $job

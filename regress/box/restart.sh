@@ -2,10 +2,6 @@
 # restart.sh: daemons come and go, boxes and their sessions stay.
 . "$(dirname "$0")/lib.sh"
 box_serve
-wb() { "$WB_BIN" sandbox "$@"; }
-state() { wb inspect "$1" | sed -n 's/.*"state": *"\([A-Z]*\)".*/\1/p'; }
-# version answers without a server, too
-answers() { wb list >/dev/null 2>&1; }
 pid_of() { pgrep -f "^$WB_PREFIX/libexec/workbox/$1" | while read -r p; do
 	# of this server: its parent's parent is ours
 	q=$p; while [ "$q" -gt 1 ]; do

@@ -7,7 +7,6 @@ python3 -c 'import tarfile' 2>/dev/null ||
     { echo "skip: no python3 with tarfile"; exit 77; }
 box_serve
 S=$WB_STATE
-wb() { "$WB_BIN" sandbox "$@"; }
 rootfs() {
 	c=$1
 	shift

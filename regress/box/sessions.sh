@@ -5,7 +5,6 @@
 PY=/usr/bin/python3
 [ -x $PY ] || { echo "skip: $PY is not there"; exit 77; }
 box_serve
-wb() { "$WB_BIN" sandbox "$@"; }
 sid() { sed -n 's/.*"sessionId": *"\([0-9A-Z]*\)".*/\1/p'; }
 # row BOX SESSION COLUMN: of ps --all
 row() {

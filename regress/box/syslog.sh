@@ -60,8 +60,7 @@ restarted() {
 	p=$(box_pid apid)
 	kill -KILL "$p"
 	back() {
-		q=$(box_pid apid) && [ "$q" != "$p" ] &&
-		    "$WB_BIN" version >/dev/null 2>&1
+		q=$(box_pid apid) && [ "$q" != "$p" ] && answers
 	}
 	await back
 }

@@ -17,7 +17,7 @@ box_serve
 # pid of a daemon of ours, once the server answers
 daemon() {
 	back() {
-		"$WB_BIN" version >/dev/null 2>&1 && pid=$(box_pid "$1") &&
+		answers && pid=$(box_pid "$1") &&
 		    [ -n "$pid" ]
 	}
 	await back "$1"

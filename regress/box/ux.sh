@@ -7,7 +7,6 @@ nginx=
 trap '[ -z "$nginx" ] || kill "$nginx"; box_cleanup; exit 1' INT TERM HUP
 trap '[ -z "$nginx" ] || kill "$nginx"; box_cleanup' EXIT
 box_serve
-wb() { "$WB_BIN" sandbox "$@"; }
 json() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
 conf=$XDG_CONFIG_HOME/workbox/config
 mkdir -p "${conf%/*}"

@@ -48,7 +48,6 @@ attack_done() {
 	box_done
 }
 
-wb() { "$WB_BIN" sandbox "$@"; }
 run() { timeout 40 "$WB_BIN" sandbox exec -n "$@"; }
 # a session that is left running: its id
 bg() { "$WB_BIN" sandbox run "$@" | field sessionId; }
@@ -80,8 +79,6 @@ control() {
 	"$@" >"$work/control.out" 2>&1 && pass "control: $t" || skip "control: $t: not on this host"
 }
 alive() { is "$1: $2 is whole" "$(run "$2" -- echo alive 2>&1)" alive; }
-field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p" | head -n 1; }
-state() { wb inspect "$1" | field state; }
 ended() { timeout 90 "$WB_BIN" sandbox wait "$@" 2>&1; }
 # pid 1 of a box, as the host numbers it
 pid1_of() {
