@@ -5,10 +5,6 @@
 
 #include "apid.h"
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION	"0"
-#endif
-
 void
 api_healthz(struct http_req *r)
 {

@@ -24,10 +24,6 @@
 #include "schema.h"
 #include "xmalloc.h"
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION	"0"
-#endif
-
 #define PRIVD_FD	3
 #define STORED_FD	5
 #define NETD_FD		6

@@ -26,6 +26,10 @@
 #include "proto.h"
 #include "ulid.h"
 
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION	"0"
+#endif
+
 #define APID_TENANT	"default"	/* until keys exist there is one */
 
 /* Time limits of requests, milliseconds; 0 waits for ever. */
@@ -185,11 +189,10 @@ enum metric_time { METRIC_READY, METRIC_EXEC, METRIC_COMMIT, METRIC_TIMES };
 enum metric_count { METRIC_SESSIONS, METRIC_OUTPUT, METRIC_INPUT,
     METRIC_COUNTS };
 enum metric_use { USE_CPU, USE_MEMORY, USE_PROCESSES, USE_SESSIONS, USE_OOM,
-    USE_CONNECTIONS, USE_NAMES, USE_SENT, USE_RECEIVED, USE_DENIED, USE_N };
+    USE_CONNECTIONS, USE_NAMES, USE_SENT, USE_RECEIVED, USE_DENIED,
+    USE_DENIED_NAMES, USE_N };
 
-/* CLOCK_MONOTONIC, microseconds. */
-uint64_t metrics_us(void);
-/* Something took from then until now. */
+/* Something took from then (mono_us()) until now. */
 void	metrics_took(enum metric_time, uint64_t since_us);
 void	metrics_add(enum metric_count, uint64_t n);
 /* What a look at a box found; its network's part is in the box. */
@@ -254,7 +257,7 @@ struct box {
 	uint64_t		 sent_bytes, sent_packets;
 	uint64_t		 received_bytes, received_packets;
 
-	uint64_t		 use[USE_N];	/* at the last look; metrics.c */
+	uint64_t		 use[USE_N];	/* at the last look */
 	int			 use_known;	/* from which on they count */
 
 	struct boot		*boot;		/* owned; boot.c */

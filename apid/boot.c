@@ -102,7 +102,7 @@ boot_new(struct box *b, int attach)
 
 	o->box = box_ref(b);
 	o->attach = attach;
-	o->since = metrics_us();
+	o->since = mono_us();
 	TAILQ_INIT(&o->followers);
 	(void)evtimer_assign(&o->again, env.base, boot_again, o);
 	b->boot = o;

@@ -358,7 +358,7 @@ box_move(struct box *b, enum box_state to, const char *reason, int durable,
 	mv->box = box_ref(b);
 	mv->to = to;
 	mv->durable = durable;
-	mv->since = metrics_us();
+	mv->since = mono_us();
 	mv->done = done;
 	mv->arg = arg;
 	(void)str_copy(mv->reason, reason, sizeof(mv->reason)); /* cut */

@@ -14,14 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "apid.h"
 #include "log.h"
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION	"0"
-#endif
 
 #define SERIES	200			/* boxes, at most */
 #define HEALTHS	(ABSENT + 1)
@@ -44,23 +39,15 @@ static struct histogram {
 	[METRIC_EXEC] = { .name = "workbox_exec_seconds", .help =
 	    "From the request for a command until it runs." },
 	[METRIC_COMMIT] = { .name = "workbox_commit_seconds", .help =
-	    "Until the store has on the disk what has to be there." },
+	    "Until the store has a new sandbox, its state or a new command "
+	    "on the disk." },
 };
-
-uint64_t
-metrics_us(void)
-{
-	struct timespec	ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
 
 void
 metrics_took(enum metric_time which, uint64_t since_us)
 {
 	struct histogram	*h = &times[which];
-	double			 s = (double)(metrics_us() - since_us) / 1e6;
+	double			 s = (double)(mono_us() - since_us) / 1e6;
 	size_t			 i = 0;
 
 	while (i < BOUNDS && s > bound[i])
@@ -76,7 +63,7 @@ static struct {
 	uint64_t	 n;
 } counts[METRIC_COUNTS] = {
 	[METRIC_SESSIONS] = { .name = "workbox_sessions_started_total",
-	    .help = "Commands that have begun to run." },
+	    .help = "Commands that the API has begun to run." },
 	[METRIC_OUTPUT] = { .name = "workbox_output_bytes_total",
 	    .help = "Bytes of output that readers were told." },
 	[METRIC_INPUT] = { .name = "workbox_input_bytes_total",
@@ -111,35 +98,43 @@ static const struct use {
 	    1 },
 	[USE_RECEIVED] = { "received_bytes_total", "Bytes received by the "
 	    "network.", 1, 1 },
-	[USE_DENIED] = { "denied_total", "What the network has denied.", 1,
-	    1 },
+	[USE_DENIED] = { "denied_packets_total", "Packets that the network's "
+	    "rules have denied.", 1, 1 },
+	[USE_DENIED_NAMES] = { "denied_names_total", "Names that were denied, "
+	    "and what was to go by one.", 1, 1 },
 };
 
 static uint64_t	sums[USE_N];		/* of those that grow */
 
-static uint64_t
-denied(const struct box *b)
+/* What its network says; of none, and of another kind since, nothing. */
+static void
+network_use(const struct box *b, uint64_t ret[USE_N])
 {
-	uint64_t	n = 0;
-	size_t		i;
+	unsigned int	rule;
 
-	for (i = 0; i < DENIED_RULES; i++)
-		n += b->denied[i] != 0 ? b->denied[i] : b->denied_told[i];
-	return n;
+	for (rule = DENIED_NAME; rule < DENIED_RULES; rule++)
+		ret[USE_DENIED_NAMES] += b->denied_told[rule];
+	if (!b->counted)
+		return;
+	for (rule = 0; rule < DENIED_NAME; rule++)	/* the kernel's */
+		ret[USE_DENIED] += b->denied[rule];
+	ret[USE_CONNECTIONS] = b->connections;
+	ret[USE_NAMES] = b->names;
+	ret[USE_SENT] = b->sent_bytes;
+	ret[USE_RECEIVED] = b->received_bytes;
 }
 
 void
 metrics_looked(struct box *b, const struct msg_box_health_is *h)
 {
-	const uint64_t	now[USE_N] = {
+	uint64_t	now[USE_N] = {
 		[USE_CPU] = h->cpu_usec, [USE_MEMORY] = h->memory_bytes,
 		[USE_PROCESSES] = h->pids, [USE_SESSIONS] = b->running,
-		[USE_OOM] = h->oom_kills, [USE_CONNECTIONS] = b->connections,
-		[USE_NAMES] = b->names, [USE_SENT] = b->sent_bytes,
-		[USE_RECEIVED] = b->received_bytes, [USE_DENIED] = denied(b)
+		[USE_OOM] = h->oom_kills
 	};
 	size_t		i;
 
+	network_use(b, now);
 	for (i = 0; i < USE_N; i++) {
 		/* less than before: another kind of network counts anew */
 		if (uses[i].grows && b->use_known)

@@ -260,7 +260,8 @@ ask_again(struct http_req *r, void *arg)
 
 /*
  * One that is frozen or not attached has its network all the same.  Who asks
- * while we amend waits for that: a box can make it last, and come again.
+ * while we amend waits for that, which netd answers in T_PRIVD; the next one
+ * is not due before the box is looked at again.
  */
 static int
 may_change(struct http_req *r, const struct box *b)

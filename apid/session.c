@@ -530,7 +530,7 @@ session_start(struct box *b, const struct session_spec *sp,
 	session_count(s);
 	st = xcalloc(1, sizeof(*st));
 	st->session = session_ref(s);
-	st->since = metrics_us();
+	st->since = mono_us();
 	st->sent = sent;
 	st->done = done;
 	st->arg = arg;

@@ -22,6 +22,7 @@ void		ulid_floor(const char *id);	/* "" is ignored */
 uint64_t	ulid_ms(const char *);		/* its time */
 uint64_t	now_ms(void);			/* CLOCK_REALTIME */
 uint64_t	mono_ms(void);			/* CLOCK_MONOTONIC */
+uint64_t	mono_us(void);
 /* RFC 3339, UTC, milliseconds: "2026-01-02T03:04:05.678Z", 25 bytes. */
 void		time_rfc3339(uint64_t ms, char ret[25]);
 

@@ -190,14 +190,17 @@ class Reader:
                 r = client.send('POST', '/v1/sandboxes/%s/exec?stream=1' % box,
                                 {'argv': argv}, key)
                 line = r.read() if r.status != 200 else r.readline()
-                if r.status < 500:
-                    o = json.loads(line)
+                o = json.loads(line) if r.status < 500 else {}
+                sid = o.get('start', o).get('sessionId')
+                if sid is not None:
                     self.path = '/v1/sandboxes/%s/sessions/%s/output' % (
-                        box, o.get('start', o)['sessionId'])
+                        box, sid)
+                elif r.status < 500:
+                    fault('%s: %d %s' % (self.what, r.status, line[:200]))
+                    return False
                 if r.status == 200:
                     self.follow(r, self.rng.randrange(1, 40), gone)
-            except (Cut, OSError, ValueError, LookupError,
-                    http.client.HTTPException):
+            except (Cut, OSError, ValueError, http.client.HTTPException):
                 note('cut')
             self.left = time.monotonic()
             client.close()

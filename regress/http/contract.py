@@ -32,7 +32,7 @@ def frames(data):
 
 def metrics(body):
     """Faults of a body in the text format of Prometheus."""
-    out, family, kind, seen = [], None, None, set()
+    out, family, kind, seen, last = [], None, None, set(), 0
     if not body.endswith("\n"):
         out.append("the last line has no end")
     for line in body.split("\n")[:-1]:
@@ -44,7 +44,7 @@ def metrics(body):
             seen.add(family)
             continue
         if m:
-            kind = m[3]
+            kind, last = m[3], 0
             if m[2] != family or kind not in ("counter", "gauge", "histogram"):
                 out.append("not the type of %s: %s" % (family, line))
             elif (kind == "counter") != family.endswith("_total"):
@@ -63,8 +63,15 @@ def metrics(body):
         if line[:-len(m[3])] in seen:
             out.append("twice: %s" % line)
         seen.add(line[:-len(m[3])])
-        if not float(m[3]) >= 0:
+        value = float(m[3])
+        if not value >= 0:
             out.append("less than nothing: %s" % line)
+        if m[1] == name + "_bucket":
+            if value < last:
+                out.append("less than in the bucket before: %s" % line)
+            last = value
+        elif m[1] == name + "_count" and value != last:
+            out.append("not what is in the last bucket: %s" % line)
     return out
 
 
@@ -136,7 +143,7 @@ class Contract:
             return out
         if ctype == FRAMES:
             return self.frames(method, target, status, body)
-        if ctype.startswith("text/plain"):
+        if "version=0.0.4" in ctype:
             return metrics(body)
         return self.text(schema, body, "answer")
 
