@@ -3,7 +3,7 @@
 # build, users, directories, configuration, first key, service files, doctor.
 # Run twice it changes nothing.
 # install.sh --uninstall [--purge]: takes it all back (--purge: state,
-# configuration, key and users too); refuses while boxes exist.
+# configuration, key, logs and users too); refuses while boxes exist.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/etc/steps.sh"
@@ -24,8 +24,8 @@ while [ $# -gt 0 ]; do
 done
 case $prefix in /*) ;; *) die "--prefix wants an absolute directory, got $prefix" ;; esac
 # Again without a word: for the init of before, or its files would be nobody's.
-[ -n "$init" ] || [ "$mode" = uninstall ] ||
-    init=$(sed -n 's/.* --with-\([a-z0-9]*\)$/\1/p' "$top/build/install/.options" 2>/dev/null)
+was=$(sed -n 's/.* --with-\([a-z0-9]*\)$/\1/p' "$top/build/install/.options" 2>/dev/null)
+[ -n "$init" ] || [ "$mode" = uninstall ] || init=$was
 case $init in
 ''|systemd|openrc|runit|s6) ;;
 *)	die "--init wants systemd, openrc, runit or s6, got $init" ;;
@@ -84,7 +84,12 @@ names() {
 }
 
 if [ "$mode" = uninstall ]; then
-	ids=$(boxes)
+	# one that was removed has its tree for a moment after the answer
+	i=0
+	while ids=$(boxes); [ -n "$ids" ] && [ $((i += 1)) -le 50 ] &&
+	    names >"$work/names" && [ "$(wc -l <"$work/names")" -le 1 ]; do
+		sleep 0.1
+	done
 	if [ -n "$ids" ]; then
 		say "boxes exist:" >&2
 		if names >"$work/names"; then
@@ -112,6 +117,7 @@ if [ "$mode" = uninstall ]; then
 	rm -rf "$run"
 	if [ -n "$purge" ]; then
 		rm -rf "$lib" "$etc"
+		[ "$etc" != /etc/workbox ] || rm -rf /var/log/workbox /var/log/workbox.log*
 		stay=
 		for u in _workbox-netd _workbox-stored _workbox-apid _workbox-proxyd; do
 			getent passwd "$u" >/dev/null && { userdel "$u" || deluser "$u"; } >/dev/null 2>&1
@@ -119,7 +125,7 @@ if [ "$mode" = uninstall ]; then
 			getent group "$u" >/dev/null && { groupdel "$u" || delgroup "$u"; } >/dev/null 2>&1
 		done
 		getent group workbox >/dev/null && { groupdel workbox || delgroup workbox; } >/dev/null 2>&1
-		say "Removed: programs, $lib, $etc, users. ${stay:+In use and left:$stay. }Packages stay."
+		say "Removed: programs, $lib, $etc, logs, users. ${stay:+In use and left:$stay. }Packages stay."
 	else
 		say "Removed: programs. $lib, $etc and users stay (--purge removes them); packages stay."
 	fi
@@ -129,6 +135,9 @@ fi
 step_packages build run
 umask 022
 dirs >>"$build/.dirs"
+# the files of another init than now go, as long as it is known where they are
+[ -z "$was" ] || [ "$was" = "$init" ] || make -s -C "$build/etc" "uninstall-$was" ||
+    die "the service files for $was could not be removed"
 step_build "$build" "$prefix" --disable-tests ${init:+"--with-$init"}
 step_users
 
@@ -155,4 +164,5 @@ if [ $r -ne 0 ]; then
 	say "Installed under $prefix, but doctor found faults (see above). Next: mend them, then $prefix/bin/workbox doctor$conf"
 	exit 1
 fi
-say "Installed under $prefix. Next: $prefix/bin/workbox rootfs build minimal$conf && $prefix/bin/workbox runtime install$conf && $prefix/bin/workbox serve$conf$token"
+say "Installed under $prefix. Next: $prefix/bin/workbox rootfs build minimal$conf && $prefix/bin/workbox runtime install$conf${init:+, then the service: man workbox-init}"
+[ -n "$init" ] || say "  $prefix/bin/workbox serve$conf$token"

@@ -9,9 +9,9 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/etc/steps.sh"
 
 keep=
-case ${1-} in
---keep)	keep=1 ;;
-'')	;;
+case "$# ${1-}" in
+'1 --keep')	keep=1 ;;
+'0 ')	;;
 *)	die "usage: quickstart.sh [--keep]" ;;
 esac
 
@@ -29,6 +29,10 @@ pkg_new= users_new= serve_pid=
 mkdir -p "$work"
 if [ -e "$state/lock" ] && ! flock -n "$state/lock" true 2>/dev/null; then
 	die "the server of an earlier --keep is still up: end it first (kill $(cat "$state/lock"))"
+fi
+# Their state would go at the end, and nobody could end them any more.
+if [ -z "$keep" ] && host_facts "$prefix" "$state" "$cgroup" "$uids" | grep -q '^process'; then
+	die "sandboxes of an earlier --keep run on: start its server (sh etc/quickstart.sh --keep) and remove them (workbox sandbox rm NAME), or go on with them"
 fi
 
 cleanup() {
@@ -88,7 +92,7 @@ if [ -n "$keep" ]; then
 	say "  export WORKBOX_SERVER=$WORKBOX_SERVER"
 	say "  export WORKBOX_TOKEN=$WORKBOX_TOKEN"
 	say "  workbox sandbox create --name demo"
-	say "To end it: workbox sandbox rm demo; kill $serve_pid"
+	say "To end it: workbox sandbox rm NAME, for each of workbox sandbox list, which otherwise run on; kill $serve_pid; rm -r $work"
 	exit 0
 fi
 

@@ -656,8 +656,8 @@ pool_drain(void)
 		ended++;
 	}
 	if (ended != 0)
-		log_info("the host lacks memory: prepared networks egress "
-		    "that were ended: %u", ended);
+		log_info("tasks wait for memory (PSI): prepared networks "
+		    "egress that were ended: %u", ended);
 	refill();			/* or when that is over */
 }
 
