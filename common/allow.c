@@ -105,14 +105,6 @@ allow_name(const char *text, size_t n, char ret[ALLOW_NAME])
 	return 0;
 }
 
-int
-allow_local(const char *name)
-{
-	const char	*last = strrchr(name, '.');
-
-	return strcmp(last == NULL ? name : last + 1, "localhost") == 0;
-}
-
 /* ---- entries ------------------------------------------------------------ */
 
 /* Ports in order, to the end of the text.  How many, or -1. */
@@ -156,7 +148,7 @@ entry_parse(const char *text, char key[ALLOW_NAME],
 	    allow_name(text + 2 * wild, n - 2 * wild, name) == -1 ||
 	    strlen(name) != n - 2 * wild ||
 	    memcmp(name, text + 2 * wild, strlen(name)) != 0 ||
-	    (wild && strchr(name, '.') == NULL) || allow_local(name))
+	    (wild && strchr(name, '.') == NULL))
 		return -1;
 	if (text[n] == ':' && (nports = ports_parse(text + n + 1, ret)) == -1)
 		return -1;

@@ -9,7 +9,6 @@
  * The canonical form of an entry has its name in lower case, without a dot at
  * the end, in A-labels (RFC 5891), and its ports in order, each once, none
  * where they are 80 and 443.  Equal entries have equal canonical forms.
- * localhost and what is below it (RFC 6761, 6.3) is no host.
  */
 #ifndef COMMON_ALLOW_H
 #define COMMON_ALLOW_H
@@ -66,7 +65,5 @@ enum allow_is	 allow_find(const struct allow *, const char *name,
  * spelling that inet_aton(3) takes.
  */
 int		 allow_name(const char *text, size_t n, char ret[ALLOW_NAME]);
-/* Of a name as allow_name() gives it: localhost, or a name below it. */
-int		 allow_local(const char *name);
 
 #endif

@@ -18,8 +18,6 @@ static const char	address[] = "expected the name of a host, not an "
     "except of workbox.conf(5)";
 static const char	ports[] = "expected ports from 1 to 65535, without a 0 "
     "in front, behind the colon, with commas between them and nothing else";
-static const char	local[] = "expected the name of another host: a sandbox "
-    "reaches its own localhost without an entry, and that of its host never";
 static const char	too_long[] = "expected a name of at most 253 bytes, "
     "in the form that the DNS has of it";
 static const char	long_label[] = "expected labels of at most 63 bytes, "
@@ -271,10 +269,6 @@ allow_canon(const char *text, char ret[ALLOW_TEXT], const char **ret_why)
 	if (wild != 0 && strchr(name, '.') == NULL) {
 		*ret_why = "expected two labels at least behind *., as in "
 		    "*.example.com";
-		return -1;
-	}
-	if (allow_local(name)) {
-		*ret_why = local;
 		return -1;
 	}
 	if (wild + strlen(name) >= ALLOW_NAME) {

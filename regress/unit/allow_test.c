@@ -36,8 +36,7 @@ START_TEST(canon_good)
 	static const struct { const char *text, *canon; } t[] = {
 		{ "example.com", "example.com" },
 		{ "Example.COM.", "example.com" },
-		{ "nas", "nas" },
-		{ "localhost.example", "localhost.example" },
+		{ "localhost", "localhost" },
 		{ "a-b.3com.x9", "a-b.3com.x9" },
 		{ "r3---sn-x.example.com", "r3---sn-x.example.com" },
 		{ "my_host.example.com", "my_host.example.com" },
@@ -128,10 +127,6 @@ START_TEST(canon_bad)
 		{ "*.*.example.com", "only as *. at the beginning" },
 		{ "a.*", "only as *. at the beginning" },
 		{ "\357\274\212.example.com", "expected" },
-		{ "localhost", "the name of another host" },
-		{ "LOCALHOST.:8080", "the name of another host" },
-		{ "db.localhost", "the name of another host" },
-		{ "*.a.localhost", "the name of another host" },
 		/* ports */
 		{ "example.com:", "ports from 1 to 65535" },
 		{ "example.com:0", "ports from 1 to 65535" },
@@ -358,7 +353,6 @@ START_TEST(list_bad)
 		"a.*",
 		"Example.com", "example.com.", "b\303\274cher.example",
 		"1.2.3.4", "127.1", "::1", "a b", "a/", "*.a.b.",
-		"localhost", "db.localhost", "*.a.localhost",
 		/* these ports have another form */
 		"a:80,443", "a:443,80", "a:22,1", "a:1,1", "a:0", "a:01",
 		"a:65536", "a:", "a:,", "a:1,", "a:,1", "a:1 ", "a:1:2",
