@@ -250,13 +250,7 @@ change_recorded(void *arg, const struct msg *m)
 	change_ask(c);
 }
 
-/* Nothing but the time has changed: all of it is looked at again. */
-static void
-ask_again(struct http_req *r, void *arg)
-{
-	(void)arg;
-	api_sandbox_network(r);
-}
+static void	change_put_off(struct http_req *, struct box *);
 
 /*
  * One that is frozen or not attached has its network all the same.  Who asks
@@ -264,7 +258,7 @@ ask_again(struct http_req *r, void *arg)
  * is not due before the box is looked at again.
  */
 static int
-may_change(struct http_req *r, const struct box *b)
+may_change(struct http_req *r, struct box *b)
 {
 	const char	*why = "Its network is being changed already: try "
 			    "again.";
@@ -278,7 +272,7 @@ may_change(struct http_req *r, const struct box *b)
 	if (code == CODE_NONE)
 		return 1;
 	if (code == CODE_BUSY && b->changing == CHANGE_AMENDS)
-		http_timer(r, AGAIN_MS, ask_again, NULL);
+		change_put_off(r, b);
 	else
 		http_fail(r, code, NULL, "%s", why);
 	return 0;
@@ -379,16 +373,12 @@ change_taken(void *arg, struct allowlist *list)
 	}
 }
 
-void
-api_sandbox_network(struct http_req *r)
+static void
+change_asked(struct http_req *r, struct box *b)
 {
-	struct box	*b = api_box(r);
-	const json_t	*body;
+	const json_t	*body = http_json(r);
 	unsigned int	 to;
 
-	if (b == NULL)
-		return;			/* was answered: the request is gone */
-	body = http_json(r);
 	if (network_asked(r, json_string_value(json_object_get(body,
 	    "network")), &to) == -1 || !members_fit(r, b, to) ||
 	    !may_change(r, b))
@@ -401,6 +391,43 @@ api_sandbox_network(struct http_req *r)
 		change_ask(change_new(b, r, to));
 	else
 		change_record(change_new(b, r, to), to, "", change_recorded);
+}
+
+/* Of the same box, whoever has its name by now. */
+static void
+ask_again(struct http_req *r, void *arg)
+{
+	struct box	*b = arg;
+
+	if (b->listed)
+		change_asked(r, b);
+	else
+		api_no_box(r);
+}
+
+static void
+waited(void *arg)
+{
+	box_unref(arg);
+}
+
+static void
+change_put_off(struct http_req *r, struct box *b)
+{
+	if (http_data(r) == NULL) {	/* for the first time */
+		http_set_data(r, box_ref(b));
+		http_on_done(r, waited, b);
+	}
+	http_timer(r, AGAIN_MS, ask_again, b);
+}
+
+void
+api_sandbox_network(struct http_req *r)
+{
+	struct box	*b = api_box(r);
+
+	if (b != NULL)		/* else it was answered */
+		change_asked(r, b);
 }
 
 /* ---- what there is ------------------------------------------------------ */
