@@ -195,8 +195,9 @@ enum metric_use { USE_CPU, USE_MEMORY, USE_PROCESSES, USE_SESSIONS, USE_OOM,
 /* Something took from then (mono_us()) until now. */
 void	metrics_took(enum metric_time, uint64_t since_us);
 void	metrics_add(enum metric_count, uint64_t n);
-/* What a look at a box found; its network's part is in the box. */
+/* What a look at a box found; and what its network counts, by the box. */
 void	metrics_looked(struct box *, const struct msg_box_health_is *);
+void	metrics_counted(struct box *);
 
 /* ---- box.c: the boxes --------------------------------------------- */
 
@@ -258,7 +259,7 @@ struct box {
 	uint64_t		 received_bytes, received_packets;
 
 	uint64_t		 use[USE_N];	/* at the last look */
-	int			 use_known;	/* from which on they count */
+	unsigned int		 use_known;	/* a bit each: it counts on */
 
 	struct boot		*boot;		/* owned; boot.c */
 	struct peer		*runner;	/* owned; NULL: no channel */

@@ -129,7 +129,7 @@ box_new(const char *id, const char *tenant, const char *by, const char *name)
 	b->state = b->target = BOX_REQUESTED;
 	b->created_ms = b->changed_ms = now_ms();
 	b->known = 1;		/* it has none */
-	b->use_known = 1;
+	b->use_known = (1U << USE_N) - 1;	/* from nothing on */
 	box_list(b);
 	return b;
 }

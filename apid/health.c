@@ -102,6 +102,8 @@ poll_netd(void *arg, const struct msg *m)
 
 	if (m->row->type != MSG_ERROR)
 		denials_counted(p->box, n);
+	if (p->box->counted)
+		metrics_counted(p->box);
 	if (m->row->type == MSG_ERROR || n->state != NET_IS_OPEN)
 		p->net = "network";
 	else if ((n->network != p->box->network || p->box->list_due) &&

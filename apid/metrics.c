@@ -3,9 +3,10 @@
  *
  * All that is counted begins at 0 with each apid, as counters may.  What boxes
  * use is as old as the last look at them (health.c).  Sums over boxes only
- * grow: a box that goes leaves in them what it has used, and one that was there
- * before this apid counts from its first look on.  Series of single boxes are
- * told of up to SERIES boxes; where there are more, only the sums.
+ * grow: a box that goes leaves in them what it had used at its last look, and
+ * one that was there before this apid counts from its first look on.  Series of
+ * single boxes are told of up to SERIES boxes; where there are more, only the
+ * sums.
  *
  * Must never: tell more of a box than its id and name, which are of a path's
  * characters and need no quoting.
@@ -106,43 +107,42 @@ static const struct use {
 
 static uint64_t	sums[USE_N];		/* of those that grow */
 
-/* What its network says; of none, and of another kind since, nothing. */
 static void
-network_use(const struct box *b, uint64_t ret[USE_N])
+use_set(struct box *b, enum metric_use u, uint64_t now)
 {
-	unsigned int	rule;
-
-	for (rule = DENIED_NAME; rule < DENIED_RULES; rule++)
-		ret[USE_DENIED_NAMES] += b->denied_told[rule];
-	if (!b->counted)
-		return;
-	for (rule = 0; rule < DENIED_NAME; rule++)	/* the kernel's */
-		ret[USE_DENIED] += b->denied[rule];
-	ret[USE_CONNECTIONS] = b->connections;
-	ret[USE_NAMES] = b->names;
-	ret[USE_SENT] = b->sent_bytes;
-	ret[USE_RECEIVED] = b->received_bytes;
+	/* less than before: another kind of network counts anew */
+	if (uses[u].grows && (b->use_known & 1U << u) != 0)
+		sums[u] += now < b->use[u] ? now : now - b->use[u];
+	b->use[u] = now;
+	b->use_known |= 1U << u;
 }
 
 void
 metrics_looked(struct box *b, const struct msg_box_health_is *h)
 {
-	uint64_t	now[USE_N] = {
-		[USE_CPU] = h->cpu_usec, [USE_MEMORY] = h->memory_bytes,
-		[USE_PROCESSES] = h->pids, [USE_SESSIONS] = b->running,
-		[USE_OOM] = h->oom_kills
-	};
-	size_t		i;
+	use_set(b, USE_CPU, h->cpu_usec);
+	use_set(b, USE_MEMORY, h->memory_bytes);
+	use_set(b, USE_PROCESSES, h->pids);
+	use_set(b, USE_SESSIONS, b->running);
+	use_set(b, USE_OOM, h->oom_kills);
+}
 
-	network_use(b, now);
-	for (i = 0; i < USE_N; i++) {
-		/* less than before: another kind of network counts anew */
-		if (uses[i].grows && b->use_known)
-			sums[i] += now[i] < b->use[i] ? now[i] :
-			    now[i] - b->use[i];
-		b->use[i] = now[i];
-	}
-	b->use_known = 1;
+void
+metrics_counted(struct box *b)
+{
+	uint64_t	packets = 0, names = 0;
+	unsigned int	rule;
+
+	for (rule = 0; rule < DENIED_NAME; rule++)	/* the kernel's */
+		packets += b->denied[rule];
+	for (; rule < DENIED_RULES; rule++)
+		names += b->denied_told[rule];
+	use_set(b, USE_DENIED, packets);
+	use_set(b, USE_DENIED_NAMES, names);
+	use_set(b, USE_CONNECTIONS, b->connections);
+	use_set(b, USE_NAMES, b->names);
+	use_set(b, USE_SENT, b->sent_bytes);
+	use_set(b, USE_RECEIVED, b->received_bytes);
 }
 
 /* ---- as text ------------------------------------------------------------- */
