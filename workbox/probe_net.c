@@ -28,7 +28,9 @@ try_tun(const struct conf *c)
 
 	(void)c;
 	/* a user namespace's, since the host's CAP_NET_ADMIN is not needed */
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1)
+	if (unshare(CLONE_NEWUSER) == -1)
+		return probe_step("user namespace");
+	if (unshare(CLONE_NEWNET) == -1)
 		return probe_step("network namespace");
 	if ((fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC)) == -1)
 		return probe_step("/dev/net/tun");

@@ -41,7 +41,9 @@ rules_open(void)
 {
 	int	fd;
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1)
+	if (unshare(CLONE_NEWUSER) == -1)
+		return probe_step("user namespace");
+	if (unshare(CLONE_NEWNET) == -1)
 		return probe_step("network namespace");
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
 	return fd == -1 ? probe_step(netlink) : fd;
