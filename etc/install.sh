@@ -1,7 +1,7 @@
 #!/bin/sh
-# install.sh [--prefix /usr/local] [--init systemd|openrc|runit|s6]: packages,
-# build, users, directories, configuration, first key, service files, doctor.
-# Run twice it changes nothing.
+# install.sh [--prefix /usr/local] [--init systemd|openrc|runit|s6|none]:
+# packages, build, users, directories, configuration, first key, service files,
+# doctor.  Run twice it changes nothing.
 # install.sh --uninstall [--purge]: takes it all back (--purge: state,
 # configuration, key, logs and users too); refuses while boxes exist.
 set -u
@@ -26,9 +26,11 @@ case $prefix in /*) ;; *) die "--prefix wants an absolute directory, got $prefix
 # Again without a word: for the init of before, or its files would be nobody's.
 was=$(sed -n 's/.* --with-\([a-z0-9]*\)$/\1/p' "$top/build/install/.options" 2>/dev/null)
 [ -n "$init" ] || [ "$mode" = uninstall ] || init=$was
+# --init none is back to none.
 case $init in
+none)	init= ;;
 ''|systemd|openrc|runit|s6) ;;
-*)	die "--init wants systemd, openrc, runit or s6, got $init" ;;
+*)	die "--init wants systemd, openrc, runit, s6 or none, got $init" ;;
 esac
 [ -z "$init" ] || [ "$mode" = install ] || die "--init does not go with --uninstall"
 [ -z "$purge" ] || [ "$mode" = uninstall ] || die "--purge goes with --uninstall"
