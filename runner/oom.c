@@ -14,6 +14,7 @@
  *	    large at the last look; and the session that has touched so much
  *	    more since then than it uses to: what came and went between two
  *	    looks is in the faults that its parent has waited for
+ *	the session that has touched most since then, usual or not
  *	who is exiting now: what takes long to end was large
  *	the session that has waited for memory most since the last look
  *	    (memory.pressure of v2 counts by session on a hybrid host, too)
@@ -46,7 +47,7 @@
 #define PAGE		4096
 
 enum evidence {
-	NOTHING, MISSING, WAITED, EXITING, MUCH, KILLED
+	NOTHING, MISSING, WAITED, EXITING, TOUCHED, MUCH, KILLED
 };
 
 static struct seen {
@@ -161,12 +162,17 @@ suspect(enum evidence e, uint64_t weight, struct session *s, struct seen *o)
 static void
 suspect_touched(struct session *s, uint64_t now)
 {
-	const uint64_t	usual = USUAL * s->touches * (mono_ms() - looked_ms) +
-			    cgroup_limit() / TOUCHED_PART;
+	const uint64_t	part = cgroup_limit() / TOUCHED_PART;
+	const uint64_t	usual = USUAL * s->touches *
+			    (mono_ms() - looked_ms) + part;
 
 	s->now_touched = now;
-	if (nseen < SEEN && now > s->touched + usual)
+	if (nseen == SEEN || now <= s->touched + part)
+		return;
+	if (now > s->touched + usual)
 		suspect(MUCH, now - s->touched - usual, s, NULL);
+	else
+		suspect(TOUCHED, now - s->touched, s, NULL);
 }
 
 static void
@@ -219,7 +225,7 @@ victim(void)
 			    seen[i].session, &seen[i]);
 	if (best.seen != NULL)
 		best.seen->session = NULL;	/* found once */
-	if (best.evidence == MUCH)
+	if (best.evidence == MUCH || best.evidence == TOUCHED)
 		best.session->touched = best.session->now_touched;
 	return best.evidence != NOTHING ? best.session : n == 1 ? only : NULL;
 }
