@@ -347,8 +347,10 @@ reader_heir(struct session *s)
 	struct ask	*a;
 	uint64_t	 after;
 
-	LIST_FOREACH(one, &s->readers, next)	/* who is furthest behind */
-		if (one->may_hold && (r == NULL || one->told < r->told))
+	/* who is furthest behind, of those who have missed nothing yet */
+	LIST_FOREACH(one, &s->readers, next)
+		if (one->may_hold && one->told + 1 >= s->first_seq &&
+		    (r == NULL || one->told < r->told))
 			r = one;
 	if (r == NULL)
 		return;

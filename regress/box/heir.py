@@ -9,6 +9,8 @@ comes back got.  Environment: WB_TOKEN.
   beside  it reads beside one that stands still, until that one goes
   ahead   the same, and comes back twice meanwhile, further than the one
           that stands still
+  missed  it reads beside one that stands still and has missed much already,
+          when the one goes that held
 """
 import http.client
 import json
@@ -121,7 +123,25 @@ def ahead():
     return still, got + two.got, gaps + two.gaps
 
 
+def missed():
+    one = Reader.start("until rm /tmp/go 2>/dev/null; do usleep 20000; done")
+    still = Reader.follow(one.id, 0)    # what the kernels hold, and no more
+    two = Reader.follow(one.id, 0)
+    Reader("POST", "/exec", json.dumps({"argv": ["touch", "/tmp/go"]})).close()
+    while one.got < TOTAL * 5 // 6:     # that is far beyond what is kept
+        one.take(one.answer.readline())
+        two.read(one.last)
+    one.close()
+    two.sock.settimeout(40)
+    try:
+        two.read_all()
+    except TimeoutError:
+        pass
+    still.close()
+    return "", two.got, two.gaps
+
+
 stood, bytes_got, gaps_seen = {"early": early, "beside": beside,
-                               "ahead": ahead}[sys.argv[1]]()
+                               "ahead": ahead, "missed": missed}[sys.argv[1]]()
 print("%s%d of %d, %d gaps" % ({True: "stands still, ", False: "does not, "}
                                .get(stood, ""), bytes_got, TOTAL, gaps_seen))

@@ -218,6 +218,9 @@ is "a reader beside one that stands still goes on without it" \
 # also when it came back twice since, further than that one has ever been
 is "  and misses nothing when it came back meanwhile" "$(heir ahead)" \
     "stands still, 30000000 of 30000000, 0 gaps"
+# nobody is waited for who has missed some of it already
+is "a reader beside one that has missed much goes on when the holder goes" \
+    "$(heir missed)" "30000000 of 30000000, 0 gaps"
 
 # ---- many that do not read, and one who does not stop: the server holds little
 pss() { awk '/^Pss:/ { print $2 }' "/proc/$(box_pid apid)/smaps_rollup"; }
