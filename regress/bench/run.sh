@@ -8,7 +8,7 @@
 # own, joined to another, "the internet": nothing leaves the machine.
 #
 # WB_DEBIAN: for P31, a root file system that `workbox rootfs build debian
-# --include' has made with the packages below; otherwise it is built (2
+# --include' has made with the packages below; otherwise it is built (4
 # minutes, and an archive of packages).  BENCH_N: pairs (100).
 [ $# -gt 0 ] || set -- P1 P2 P7 P8 P10 P11 P13 P14 P17 P26 P32 P33
 far="" lacks=""
@@ -25,7 +25,7 @@ WB_DIRECT=1
 WB_BOXES=232	# P22 has 201
 build=${WB_BUILD:-$top/build/test}
 none_pid= full_pid= orders_pid=
-tools=gcc,libc6-dev,libmsgpack-dev,libmd-dev,libseccomp-dev,git
+tools=gcc,libc6-dev,libidn2-dev,libmnl-dev,libmsgpack-dev,libmd-dev,libseccomp-dev,git,nodejs,npm
 failed=0
 
 none_stop() {
@@ -117,12 +117,14 @@ run_P31() {
 		echo "P31: skipped, no Debian to be had (mmdebstrap and a package archive, or WB_DEBIAN)"
 		return
 	fi
-	for p in usr/bin/gcc usr/bin/git usr/include/msgpack.h usr/include/sha2.h usr/include/seccomp.h; do
+	for p in usr/bin/gcc usr/bin/git usr/bin/npm usr/include/idn2.h usr/include/libmnl/libmnl.h \
+	    usr/include/msgpack.h usr/include/sha2.h usr/include/seccomp.h; do
 		[ -e "$tree/$p" ] || { echo "P31: skipped, no /$p in the Debian"; return; }
 	done
 	mkdir -p "$tree/bench/src"
 	cp "$top"/common/*.[ch] "$top"/common/*.def "$build"/common/*.[ch] "$tree/bench/src" 2>/dev/null
 	rm -f "$tree/bench/src/mkfilter.c"
+	cp "$top/regress/bench/npm.js" "$tree/bench"
 	export BENCH_TOOLS="$work/tools"
 	cp -a "$tree" "$BENCH_TOOLS"
 	sync -f "$work"

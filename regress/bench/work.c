@@ -82,6 +82,8 @@ static const struct job	jobs[] = {
 	    "cd /w/repo; test $(git status --porcelain | wc -l) = 0", 4 },
 	{ "tar x, 20,000 files", "rm -rf /w/x; mkdir /w/x",
 	    "tar xf /w/t.tar -C /w/x", 10 },
+	{ "npm ci, 200 packages", NULL,
+	    "mkdir -p /w/npm; node /bench/npm.js /w/npm", 10 },
 };
 
 static int
