@@ -114,6 +114,33 @@ privd_listener(struct msg *m)
 	listeners.fd[listeners.n++] = steal_fd(&m->fd);
 }
 
+/* The ceilings of limits, for who asks for what is none at all. */
+static void
+apid_ceilings(void)
+{
+	const struct conf	*c = env.conf;
+
+	schema_ceiling("LimitsSpec", "memoryBytes",
+	    json_integer((json_int_t)c->max_memory));
+	schema_ceiling("LimitsSpec", "cpus",
+	    json_real((double)c->max_cpu_milli / 1000));
+	schema_ceiling("LimitsSpec", "pids",
+	    json_integer((json_int_t)c->max_pids));
+}
+
+/* Who asks from now on is held to what the file says now. */
+static void
+apid_reload(int fd_arg)
+{
+	auto_close int	fd = fd_arg;
+
+	if (conf_reload(fd, "apid") == -1)
+		fatal("read the configuration");
+	http_server_hosts(env.http, &env.conf->allowed_host,
+	    &env.conf->trusted_proxy);
+	apid_ceilings();
+}
+
 static void
 privd_msg(struct peer *p, struct msg *m)
 {
@@ -122,6 +149,14 @@ privd_msg(struct peer *p, struct msg *m)
 	switch (m->row->type) {
 	case MSG_DAEMON_LISTENER:
 		privd_listener(m);
+		break;
+	case MSG_DAEMON_RELOAD:
+		apid_reload(steal_fd(&m->fd));
+		break;
+	case MSG_DAEMON_KEYS:
+		if (auth_load(m->fd) == -1)
+			fatal("read the token");
+		fd_close(&m->fd);
 		break;
 	case MSG_DAEMON_STOP:
 		apid_stop();
@@ -263,20 +298,6 @@ apid_http(void)
 	};
 
 	env.http = http_server_new(&c);
-}
-
-/* The ceilings of limits, for who asks for what is none at all. */
-static void
-apid_ceilings(void)
-{
-	const struct conf	*c = env.conf;
-
-	schema_ceiling("LimitsSpec", "memoryBytes",
-	    json_integer((json_int_t)c->max_memory));
-	schema_ceiling("LimitsSpec", "cpus",
-	    json_real((double)c->max_cpu_milli / 1000));
-	schema_ceiling("LimitsSpec", "pids",
-	    json_integer((json_int_t)c->max_pids));
 }
 
 static char	stored_name[] = "stored", netd_name[] = "netd";

@@ -759,6 +759,15 @@ http_server_new(const struct http_conf *conf)
 	return s;
 }
 
+void
+http_server_hosts(struct http_server *s, const struct wire_list *allowed,
+    const struct wire_list *trusted)
+{
+	s->conf.allowed_host = *allowed;
+	s->conf.trusted_proxy = *trusted;
+	http_check_trusted(s);
+}
+
 int
 http_server_listen(struct http_server *s, int fd, enum http_listener kind)
 {

@@ -62,6 +62,9 @@ struct http_server	*http_server_new(const struct http_conf *);
  * descriptor is taken in both cases.
  */
 int	http_server_listen(struct http_server *, int fd, enum http_listener);
+/* Other hosts and proxies than at the start; borrowed, as those were. */
+void	http_server_hosts(struct http_server *, const struct wire_list *allowed,
+	    const struct wire_list *trusted);
 /*
  * Stops accepting (the sockets stay open in privd), closes what is idle,
  * calls the gone callback of each open request with HTTP_GONE_STOPPING, lets

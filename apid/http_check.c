@@ -85,6 +85,9 @@ http_check_trusted(struct http_server *s)
 	char			*text;
 	size_t			 i;
 
+	free(s->trusted);
+	s->ntrusted = 0;
+	s->trust_unix = 0;
 	s->trusted = xcalloc(l->n + 1, sizeof(*s->trusted));
 	for (i = 0; i < l->n; i++) {
 		text = xasprintf("%.*s", (int)l->v[i].len,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #define WB_LIBEXECDIR	""	/* defaults are of no use here */
 #endif
 
+#define ITEMS	512		/* of all lists together */
 #define SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 static const struct wire_field conf_fields[] = {
@@ -38,28 +40,63 @@ static const struct wire_field conf_fields[] = {
 const struct wire_desc wire_conf = { "conf", conf_fields,
     sizeof(conf_fields) / sizeof(conf_fields[0]), sizeof(struct conf) };
 
+static struct conf	in_force;
+
+/* The body in the memfd fd, of at most WIRE_MAX bytes.  Their number, or -1. */
+static ssize_t
+body_read(int fd, uint8_t buf[WIRE_MAX])
+{
+	struct stat	st;
+	int		seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals == -1 || (seals & SEALS) != SEALS || fstat(fd, &st) == -1 ||
+	    st.st_size <= 0 || st.st_size > WIRE_MAX) {
+		errno = EBADMSG;
+		return -1;
+	}
+	if (pread(fd, buf, (size_t)st.st_size, 0) == st.st_size)
+		return st.st_size;
+	errno = EIO;
+	return -1;
+}
+
 const struct conf *
 conf_read(int fd)
 {
-	static struct conf	conf;
 	static uint8_t		buf[WIRE_MAX];
-	static struct wire_bin	items[512];
-	struct stat		st;
-	int			seals = fcntl(fd, F_GET_SEALS);
+	static struct wire_bin	items[ITEMS];
+	ssize_t			n = body_read(fd, buf);
 
-	if (seals == -1 || (seals & SEALS) != SEALS || fstat(fd, &st) == -1 ||
-	    st.st_size <= 0 || (size_t)st.st_size > sizeof(buf)) {
-		errno = EBADMSG;
-		return NULL;
+	return n == -1 || wire_decode_into(&wire_conf, buf, (size_t)n, items,
+	    ITEMS, &in_force) == -1 ? NULL : &in_force;
+}
+
+/* Lists borrow from what was read, which so lives until the next reload. */
+struct reloaded {
+	uint8_t		buf[WIRE_MAX];
+	struct wire_bin	items[ITEMS];
+	struct conf	conf;
+};
+
+int
+conf_reload(int fd, const char *name)
+{
+	static struct reloaded	*last;
+	struct reloaded		*r = xcalloc(1, sizeof(*r));
+	ssize_t			 n = body_read(fd, r->buf);
+
+	if (n == -1 || wire_decode_into(&wire_conf, r->buf, (size_t)n,
+	    r->items, ITEMS, &r->conf) == -1) {
+		free(r);
+		return -1;
 	}
-	if (pread(fd, buf, (size_t)st.st_size, 0) != st.st_size) {
-		errno = EIO;
-		return NULL;
-	}
-	if (wire_decode_into(&wire_conf, buf, (size_t)st.st_size, items,
-	    sizeof(items) / sizeof(items[0]), &conf) == -1)
-		return NULL;
-	return &conf;
+#define C_NOW(w, f)	memcpy(&in_force.f, &r->conf.f, sizeof(in_force.f));
+#include "conf.def"
+	free(last);
+	last = r;
+	/* syslog's socket was opened at the start, or will never be */
+	log_init(name, (enum log_level)log_level_parse(in_force.log_level), 0);
+	return 0;
 }
 
 int

@@ -26,8 +26,21 @@ extern const struct wire_desc wire_conf;
  * Does not close fd.
  */
 const struct conf	*conf_read(int fd);
+/*
+ * At SIGHUP: takes what C_NOW rows name from another one into the struct that
+ * conf_read() gave, and its log level for the log's; name is the log's, as for
+ * conf_log().  0, or -1 with errno, and nothing has changed.
+ */
+int			 conf_reload(int fd, const char *name);
 /* A sealed memfd with conf, or -1 with errno. */
 int			 conf_seal(const struct conf *);
+/* The same for privd: all but the listeners and descriptors, which are none. */
+struct server_conf;
+void			 server_fill(const struct conf *,
+			    struct server_conf *ret);
+/* A sealed memfd of len bytes, or -1 with errno. */
+int			 server_seal(const char *name, const void *,
+			    size_t len);
 /* "error", "warning", "info", "debug" to a level, or -1. */
 int			 log_level_parse(const char *);
 /* log_init() as the configuration asks. */

@@ -35,6 +35,8 @@ struct confine {
 	size_t				 nlandlock_bind;
 	int				 landlock_exec;	/* and but to execute
 					  this one; 0: nothing */
+	int				 landlock_read; /* and but to read
+					  beneath this one; 0: nothing */
 	const struct confine_limit	*limits;
 	size_t				 nlimits;
 	/* made by mkfilter from calls.def; none: no filter */

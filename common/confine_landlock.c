@@ -97,6 +97,9 @@ confine_landlock(const struct confine *c)
 	if (c->landlock_exec != 0 && landlock_but(fd, c->landlock_exec,
 	    LANDLOCK_ACCESS_FS_EXECUTE) == -1)
 		return -1;
+	if (c->landlock_read != 0 && landlock_but(fd, c->landlock_read,
+	    LANDLOCK_ACCESS_FS_READ_DIR) == -1)
+		return -1;
 	if (syscall(SYS_landlock_restrict_self, fd, 0) == -1)
 		return confine_fail("Landlock restrict");
 	return 0;

@@ -31,6 +31,7 @@
 
 enum maker_op {
 	MK_INIT,	/* in: conf; fds: lock, conf, token; out: maker_init */
+	MK_RELOAD,	/* in: conf; fds: conf, token: for the next MK_SET */
 	MK_SCAN,	/* out: an MK_BOX for each directory, then this with
 			 * fd 0: netd's user namespace, where a box has it */
 	MK_BOX,		/* out: maker_found; fds: MK_BOX_* */

@@ -24,6 +24,7 @@ enum privd_fd {
 	PRIVD_FD_ROOTFS,	/* are looked up there, nothing is opened */
 	PRIVD_FD_LOCK,		/* STATE/lock with the BSD lock */
 	PRIVD_FD_HELD,		/* the same with the lock of fcntl(2), privd's */
+	PRIVD_FD_READER,	/* socket: who reads the file at SIGHUP */
 	PRIVD_FD_LISTENER	/* nlisteners of them */
 };
 
@@ -42,13 +43,14 @@ struct server_conf {
 	uint64_t	 disk_floor;		/* bytes; 0: the default */
 };
 
+/*
+ * The reader (workbox/reader.c) is asked by a byte.  It answers, when the file
+ * is good and says something else, by a byte with sealed memfds in place of
+ * those of PRIVD_FD_SERVER, PRIVD_FD_CONF and PRIVD_FD_TOKEN.
+ */
+enum { READER_SERVER, READER_CONF, READER_TOKEN, READER_FDS };
+
 #define SERVER_SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | \
 			    F_SEAL_WRITE)
-
-struct conf;
-/* All but the listeners and descriptors, which are none. */
-void	server_fill(const struct conf *, struct server_conf *ret);
-/* A sealed memfd of len bytes, or -1 with errno. */
-int	server_seal(const char *name, const void *, size_t len);
 
 #endif

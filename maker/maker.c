@@ -89,6 +89,24 @@ make_init(const struct maker_req *q, int *in, struct maker_init *ret)
 	return 0;
 }
 
+/*
+ * Safe when privd is hostile: limits and levels change, and what daemons are
+ * told; of whom they are and where they lie nothing does.
+ */
+static int
+make_reload(const struct maker_req *q, int *in)
+{
+	mk.conf.log_level = q->u.conf.log_level;
+	mk.conf.most = q->u.conf.most;
+	mk.conf.disk_floor = q->u.conf.disk_floor;
+	fd_close(&mk.conf_fd);
+	fd_close(&mk.token_fd);
+	mk.conf_fd = steal_fd(&in[0]);
+	mk.token_fd = steal_fd(&in[1]);
+	log_init("maker", (enum log_level)mk.conf.log_level, 0);
+	return 0;
+}
+
 static int
 make_launch(const struct maker_req *q, int *fds)
 {
@@ -195,6 +213,8 @@ make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
 	case MK_INIT:
 		*ret_len = MAKER_LEN(init);
 		return make_init(q, in, &a->u.init);
+	case MK_RELOAD:
+		return make_reload(q, in);
 	case MK_SCAN:
 		return scan_boxes(MAKER_FD, &out[0]);
 	case MK_SET:

@@ -121,6 +121,10 @@ dispatch(struct chan *c, struct msg *m)
 	case MSG_DAEMON_GO:
 		on_go(m);
 		return;
+	case MSG_DAEMON_RELOAD:
+		if (conf_reload(m->fd, "netd") == -1)
+			fatal("read the configuration");
+		return;
 	case MSG_DAEMON_STOP:
 		on_stop(c, m);
 		return;

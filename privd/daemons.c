@@ -476,6 +476,30 @@ set_stop(void)
 		set.fault = 1;
 }
 
+/* ---- SIGHUP -------------------------------------------------------------------- */
+
+/* The same as at a start, to all that run; the maker keeps it for the next. */
+static void
+reload(void)
+{
+	static struct maker_req		q = { .op = MK_RELOAD, .n = TABLE_MAX };
+	const struct msg_daemon_reload	m = { 0 };
+	enum daemon_kind		k;
+
+	conf_take(srv.fresh[READER_SERVER]);
+	q.u.conf = *srv.conf;
+	if (maker_ask(&q, &srv.fresh[READER_CONF], 2) == -1)
+		return;			/* at the next tick */
+	for (k = 0; k < D_N; k++)
+		sent(k, chan_send(&set.d[k].chan, MSG_DAEMON_RELOAD, 0, &m,
+		    fcntl(srv.fresh[READER_CONF], F_DUPFD_CLOEXEC, 0)));
+	/* a copy that failed is a fault of the set, which starts with these */
+	sent(D_APID, chan_send(&set.d[D_APID].chan, MSG_DAEMON_KEYS, 0, &m,
+	    steal_fd(&srv.fresh[READER_TOKEN])));
+	fd_close(&srv.fresh[READER_SERVER]);
+	fd_close(&srv.fresh[READER_CONF]);
+}
+
 /* ---- the loop's calls --------------------------------------------------------- */
 
 uint64_t
@@ -489,6 +513,8 @@ set_tick(uint64_t now)
 {
 	if (set.fault)
 		set_end();
+	if (srv.fresh[0] != -1 && set.state == SET_RUN)
+		reload();
 	if (set.due == 0 || now < set.due)
 		return;
 	set.due = 0;

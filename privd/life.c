@@ -689,7 +689,7 @@ on_launch(struct entry *e, const struct maker_ans *a, int *fds)
 static void
 on_maker(struct entry *e, struct maker_ans *a, int *fds)
 {
-	switch (a->op) {
+	switch ((int)a->op) {		/* of a box alone */
 	case MK_LAUNCH:
 		on_launch(e, a, fds);
 		break;
@@ -717,15 +717,6 @@ on_maker(struct entry *e, struct maker_ans *a, int *fds)
 	case MK_TREE:
 		on_tree_begun(e, a, fds);
 		return;
-	case MK_INIT:
-	case MK_SCAN:
-	case MK_BOX:
-	case MK_SET:
-	case MK_SET_KILL:
-	case MK_LEAVE:
-	case MK_N:
-	default:
-		break;
 	}
 	if (e->phase == PH_PURGE)
 		purge_step(e);
@@ -750,7 +741,7 @@ life_on_event(enum ev ev, unsigned int n)
 
 	if (e == NULL)
 		return;			/* gone in this very turn */
-	switch (ev) {
+	switch ((int)ev) {		/* of a box alone */
 	case EV_PID:
 		on_pid(e);
 		break;
@@ -766,11 +757,6 @@ life_on_event(enum ev ev, unsigned int n)
 		break;
 	case EV_TREE:
 		on_tree(e);
-		break;
-	case EV_SIGNAL:
-	case EV_MAKER:
-	case EV_CHAN:
-	case EV_DAEMON:
 		break;
 	}
 }

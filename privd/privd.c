@@ -26,13 +26,15 @@
 #include <unistd.h>
 
 #include "confine_load.h"
+#include "fds.h"
 #include "privd.h"
 #include "privd_calls.h"
 
 #define TURN		64		/* events in one turn */
 
-struct server	srv = { .ep = -1, .notify_fd = -1, .ready_fd = -1 };
-static int	signal_fd = -1;
+struct server	srv = { .ep = -1, .notify_fd = -1, .ready_fd = -1,
+    .fresh = { -1, -1, -1 } };
+static int	signal_fd = -1, reader_fd = PRIVD_FD_READER;
 
 /* ---- events ------------------------------------------------------------ */
 
@@ -77,8 +79,33 @@ on_signal(void)
 {
 	struct signalfd_siginfo	si;
 
-	if (read(signal_fd, &si, sizeof(si)) == sizeof(si))
+	if (read(signal_fd, &si, sizeof(si)) != sizeof(si))
+		return;
+	if (si.ssi_signo != SIGHUP)
 		set_stop();
+	else if (reader_fd == -1 || fds_send(reader_fd, "", 1, NULL, 0,
+	    MSG_DONTWAIT) == -1)
+		log_warnx("SIGHUP: nobody is there who reads the file");
+}
+
+/* Sealed memfds of root's, and one packet of them at a time. */
+static void
+on_reader(void)
+{
+	uint8_t	b;
+	int	fds[FDS_MAX], i;
+	size_t	n;
+
+	if (fds_recv(reader_fd, &b, 1, fds, &n, MSG_DONTWAIT) != 1 ||
+	    n != READER_FDS) {
+		log_warnx("the reader of the configuration has ended");
+		ev_close(&reader_fd);
+		return;
+	}
+	for (i = 0; i < READER_FDS; i++) {
+		fd_close(&srv.fresh[i]);
+		srv.fresh[i] = fds[i];
+	}
 }
 
 static void
@@ -100,9 +127,12 @@ on_event(const struct epoll_event *e)
 	enum ev		ev = (enum ev)(e->data.u64 >> 32);
 	unsigned int	n = (unsigned int)e->data.u64;
 
-	switch (ev) {
+	switch ((int)ev) {
 	case EV_SIGNAL:
 		on_signal();
+		break;
+	case EV_READER:
+		on_reader();
 		break;
 	case EV_MAKER:
 		on_maker();
@@ -113,11 +143,7 @@ on_event(const struct epoll_event *e)
 	case EV_DAEMON:
 		set_on_pidfd(n);
 		break;
-	case EV_PID:
-	case EV_READY:
-	case EV_LOG:
-	case EV_CGROUP:
-	case EV_TREE:
+	default:
 		life_on_event(ev, n);
 		break;
 	}
@@ -158,24 +184,29 @@ loop(void)
 
 /* ---- start ----------------------------------------------------------------- */
 
+void
+conf_take(int fd)
+{
+	static struct server_conf	c;
+	const int			seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals == -1 || (seals & SERVER_SEALS) != SERVER_SEALS ||
+	    pread(fd, &c, sizeof(c), 0) != sizeof(c) ||
+	    strcmp(c.version, PACKAGE_VERSION) != 0)
+		fatalx("descriptor %d holds no configuration of this version: "
+		    "start it by `workbox serve'", fd);
+	srv.conf = &c;
+	log_init("privd", (enum log_level)c.log_level, 0);
+}
+
 /* Takes what `workbox serve' opened: enum privd_fd. */
 static void
 inherited(void)
 {
-	static struct server_conf	c;
-	const int			seals = fcntl(PRIVD_FD_SERVER,
-					    F_GET_SEALS);
-
-	if (seals == -1 || (seals & SERVER_SEALS) != SERVER_SEALS ||
-	    pread(PRIVD_FD_SERVER, &c, sizeof(c), 0) != sizeof(c) ||
-	    strcmp(c.version, PACKAGE_VERSION) != 0)
-		fatalx("descriptor 3 holds no configuration of this version: "
-		    "start it by `workbox serve'");
-	srv.conf = &c;
-	srv.notify_fd = c.notify_fd;
-	srv.ready_fd = c.ready_fd;
-	log_init("privd", (enum log_level)c.log_level, 0);
-	log_adopt(c.log_fd);
+	conf_take(PRIVD_FD_SERVER);
+	srv.notify_fd = srv.conf->notify_fd;
+	srv.ready_fd = srv.conf->ready_fd;
+	log_adopt(srv.conf->log_fd);
 }
 
 int
@@ -208,8 +239,8 @@ signals(void)
 	(void)sigemptyset(&set);	/* these cannot fail */
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGHUP);
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGHUP, SIG_IGN);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) == -1 ||
 	    (signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) == -1)
 		fatal("wait for signals");
@@ -245,6 +276,7 @@ main(int argc, char *argv[])
 	signals();
 	fence();
 	maker_init();
+	ev_add(reader_fd, EV_READER, 0, EPOLLIN);
 	scan();
 	set_start();
 	loop();

@@ -25,6 +25,7 @@ struct server {
 	unsigned int	 cgroup_v1;	/* as the maker says, for row_boot */
 	char		 filter[65];	/* likewise, for row_spec */
 	int		 stopping;	/* SIGTERM came */
+	int		 fresh[READER_FDS]; /* owned: to be taken up; or -1 */
 };
 extern struct server	srv;
 
@@ -32,7 +33,7 @@ extern struct server	srv;
 
 /* What an epoll event is about; with a daemon's or a box's number. */
 enum ev {
-	EV_SIGNAL, EV_MAKER, EV_CHAN, EV_DAEMON,
+	EV_SIGNAL, EV_READER, EV_MAKER, EV_CHAN, EV_DAEMON,
 	EV_PID, EV_READY, EV_LOG, EV_CGROUP, EV_TREE
 };
 void		 ev_add(int fd, enum ev, unsigned int n, uint32_t events);
@@ -41,6 +42,8 @@ void		 ev_mod(int fd, enum ev, unsigned int n, uint32_t events);
 void		 ev_close(int *fd);
 /* "READY=1" (also to the ready descriptor), "STOPPING=1". */
 void		 tell(const char *);
+/* Takes a sealed memfd for srv.conf. */
+void		 conf_take(int fd);
 /* The listening sockets; -1: there are no more. */
 int		 listener(unsigned int i, unsigned int *ret_kind);
 

@@ -243,7 +243,10 @@ on_privd(const struct msg *m)
 {
 	if (m->row->type == MSG_DAEMON_GO)
 		privd.chan.state = S_RUN;
-	else if (m->row->type == MSG_DAEMON_STOP)
+	else if (m->row->type == MSG_DAEMON_RELOAD) {
+		if (conf_reload(m->fd, "proxyd") == -1)
+			fatal("read the configuration");
+	} else if (m->row->type == MSG_DAEMON_STOP)
 		on_stop(m);
 	else
 		fatalx("privd: %s is of no use here", m->row->name);

@@ -335,6 +335,10 @@ stored_on_privd(const struct msg *m)
 	case MSG_DAEMON_GO:
 		stored_on_go();
 		return 0;
+	case MSG_DAEMON_RELOAD:
+		if (conf_reload(m->fd, "stored") == -1)
+			fatal("read the configuration");
+		return 0;
 	case MSG_DAEMON_STOP:
 		return stored_on_stop(m);
 	case MSG_STORE_INFO:
@@ -373,9 +377,13 @@ privd_read(evutil_socket_t fd, short what, void *arg)
 	int		i, r = 0;
 
 	(void)fd, (void)what, (void)arg;	/* the loop's shape */
-	for (i = 0; i < TURN_MSGS && (r = chan_recv(&st.privd, &m)) == 1; i++)
-		if ((r = stored_on_privd(&m)) == -1)
+	for (i = 0; i < TURN_MSGS && (r = chan_recv(&st.privd, &m)) == 1;
+	    i++) {
+		r = stored_on_privd(&m);
+		fd_close(&m.fd);
+		if (r == -1)
 			break;
+	}
 	if (r == -1)
 		privd_failed("read");
 	else

@@ -142,6 +142,10 @@ dispatch(struct msg *m)
 		privd.state = S_RUN;
 		uplinks_go();
 		return;
+	case MSG_DAEMON_RELOAD:
+		if (conf_reload(m->fd, "uplinkd") == -1)
+			fatal("read the configuration");
+		return;
 	case MSG_DAEMON_STOP:
 		on_stop(m);
 		return;

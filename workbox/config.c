@@ -494,6 +494,62 @@ config_parse(const char *name, const char *text, size_t len,
 	return rc;
 }
 
+/* ---- again: SIGHUP ------------------------------------------------------ */
+
+static int
+at_once(const char *name)
+{
+	static const char *const	now[] = {
+#define C_NOW(w, f)	w,
+#include "conf.def"
+	};
+	size_t				i;
+
+	for (i = 0; i < sizeof now / sizeof now[0]; i++)
+		if (strcmp(now[i], name) == 0)
+			return 1;
+	return 0;
+}
+
+static int
+same(const struct word *w, const void *a, const void *b)
+{
+	const struct wire_list	*x = a, *y = b;
+	size_t			 i;
+
+	if (w->kind == K_STR)
+		return strcmp(a, b) == 0;
+	if (w->kind != K_LIST)
+		return *(const uint64_t *)a == *(const uint64_t *)b;
+	for (i = 0; i < x->n && i < y->n; i++)
+		if (x->v[i].len != y->v[i].len ||
+		    memcmp(x->v[i].data, y->v[i].data, x->v[i].len) != 0)
+			return 0;
+	return x->n == y->n;
+}
+
+static size_t
+size_of(const struct word *w)
+{
+	return w->kind == K_STR ? w->hi + 1 : w->kind == K_LIST ?
+	    sizeof(struct wire_list) : sizeof(uint64_t);
+}
+
+void
+config_take(struct conf *c, struct conf *fresh,
+    void (*told)(const char *word, int now))
+{
+	const struct word	*w;
+
+	for (w = words; w < words + NWORDS; w++) {
+		if (same(w, field(c, w), field(fresh, w)))
+			continue;
+		if (at_once(w->name))
+			memcpy(field(c, w), field(fresh, w), size_of(w));
+		told(w->name, at_once(w->name));
+	}
+}
+
 /* ---- the whole --------------------------------------------------------- */
 
 static int

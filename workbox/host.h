@@ -38,6 +38,12 @@ int	config_load(const struct args *, struct conf *ret);
 /* The same of a text, NULL: of nothing; name is for messages. */
 int	config_load_text(const struct args *, const char *name,
 	    const char *text, size_t len, struct conf *ret);
+/*
+ * Takes the words of C_NOW rows from fresh into c; tells of each word that is
+ * another there, and whether it was taken.  Lists are then those of fresh.
+ */
+void	config_take(struct conf *c, struct conf *fresh,
+	    void (*told)(const char *word, int now));
 #define CONFIG_MAX	(1024UL * 1024)	/* bytes of a text */
 /* "127.0.0.1:8790", "[::1]:8790".  0 or -1. */
 int	config_listen(const char *, struct sockaddr_storage *ret);
@@ -71,6 +77,17 @@ struct start {
  * but an exec or an exit may follow.  0, or fail()'s code.
  */
 int	start(const struct conf *, struct start *);
+
+/* ---- serve.c, reader.c: the configuration ------------------------------- */
+
+/* What the file and the options say, and the key: 0, or fail()'s code. */
+int	serve_conf(const struct args *, struct conf *, struct start *);
+/*
+ * With all descriptors in place but PRIVD_FD_MAKER: starts who reads the file
+ * again at SIGHUP, and puts the socket to it in its place.  0, or fail()'s
+ * code.
+ */
+int	reader_start(const struct args *, const struct conf *);
 
 /* ---- tree.c: directories that are built and then put in place ---------- */
 

@@ -298,7 +298,7 @@ check_only(const struct args *a, const struct conf *c)
 }
 
 static int
-become(const struct conf *c, struct start *st)
+become(const struct args *a, const struct conf *c, struct start *st)
 {
 	auto_free char	*privd = xasprintf("%s/privd", c->libexec_dir);
 	auto_free char	*maker = xasprintf("%s/maker", c->libexec_dir);
@@ -307,10 +307,20 @@ become(const struct conf *c, struct start *st)
 	if (strcmp(c->landlock, "none") == 0)
 		note("privd's fence is without Landlock, as the "
 		    "configuration says");
-	if ((rc = start(c, st)) != 0)
+	if ((rc = start(c, st)) != 0 || (rc = reader_start(a, c)) != 0)
 		return rc;
 	return fail_errno("%s", become_privd(privd, maker,
 	    strcmp(c->landlock, "none") != 0));
+}
+
+int
+serve_conf(const struct args *a, struct conf *c, struct start *st)
+{
+	int	rc;
+
+	if ((rc = config_load(a, c)) != 0 || (rc = set_options(a, c, st)) != 0)
+		return rc;
+	return read_token(a, &st->token_fd);
 }
 
 static int
@@ -331,5 +341,5 @@ serve_main(const struct args *a)
 	    (rc = doctor_serve(a, &c, NULL)) != 0 ||
 	    (rc = find_users(&c, &st)) != 0)
 		return rc;
-	return become(&c, &st);
+	return become(a, &c, &st);
 }

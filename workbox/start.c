@@ -347,6 +347,7 @@ listeners(struct server_conf *s, const struct start *st)
 	size_t	i;
 	int	rc = 0;
 
+	next = PRIVD_FD_LISTENER;
 	for (i = 0; rc == 0 && i < st->naddr; i++)
 		rc = listen_tcp(s, st->addr[i]);
 	if (rc == 0 && strcmp(s->socket, "none") != 0)

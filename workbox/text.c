@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "log.h"
 #include "workbox.h"
 #include "xmalloc.h"
 
@@ -137,6 +138,14 @@ text_colour(FILE *f)
 
 /* ---- messages ---------------------------------------------------------- */
 
+static int	to_log;
+
+void
+text_log(void)
+{
+	to_log = 1;
+}
+
 static void
 say(const char *fmt, va_list ap, int err)
 {
@@ -144,6 +153,11 @@ say(const char *fmt, va_list ap, int err)
 
 	(void)vsnprintf(raw, sizeof raw, fmt, ap);
 	(void)text_show(raw, out, sizeof out);
+	if (to_log) {
+		log_warnx("%s%s%s", out, err != 0 ? ": " : "",
+		    err != 0 ? strerror(err) : "");
+		return;
+	}
 	(void)fprintf(stderr, "workbox%s%s: %s%s%s\n",
 	    *command != '\0' ? " " : "", command, out,
 	    err != 0 ? ": " : "", err != 0 ? strerror(err) : "");

@@ -151,7 +151,7 @@ rig_make(struct rig *r)
 	memset(r, 0, sizeof(*r));
 	for (i = 0; i < R_N; i++)
 		r->d[i].sock = r->d[i].chan.fd = -1;
-	r->ready = -1;
+	r->ready = r->reader = -1;
 	(void)signal(SIGPIPE, SIG_IGN);
 	/* the runner of the tests is our parent: Check forks for each */
 	/* not /tmp, in whose place uplinkd's fake sees devices */
@@ -333,7 +333,8 @@ sock_at(struct rig *r, int type, const char *name)
 
 /* As `workbox serve' does: enum privd_fd. */
 static void
-privd_exec(struct rig *r, int server, int conf, int token, int ready)
+privd_exec(struct rig *r, int server, int conf, int token, int reader,
+    int ready)
 {
 	int		 log = open(at(r, "log"), O_WRONLY | O_CREAT |
 			    O_APPEND, 0644);
@@ -342,7 +343,7 @@ privd_exec(struct rig *r, int server, int conf, int token, int ready)
 	int		 fd[] = { server, conf, token, null /* the maker's */,
 			    open(at(r, "sandboxes"), O_PATH | O_DIRECTORY),
 			    open(at(r, "rootfs"), O_PATH | O_DIRECTORY),
-			    open(at(r, "lock"), O_RDONLY), rw,
+			    open(at(r, "lock"), O_RDONLY), rw, reader,
 			    sock_at(r, SOCK_STREAM, NULL),
 			    sock_at(r, SOCK_STREAM, "run/api.sock"),
 			    sock_at(r, SOCK_DGRAM, "notify"), ready };
@@ -371,7 +372,7 @@ void
 rig_privd(struct rig *r)
 {
 	struct server_conf	s;
-	int			p[2], conf, token, server;
+	int			p[2], sp[2], conf, token, server;
 
 	server_fill(&r->conf, &s);
 	(void)mkdir(at(r, "sandboxes"), 0700);	/* there the second time */
@@ -382,17 +383,22 @@ rig_privd(struct rig *r)
 	rig_hangup(r);
 	ck_assert_int_ne(server = server_seal("server", &s, sizeof(s)), -1);
 	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    sp), 0);
 	ck_assert_int_ne(conf = conf_seal(&r->conf), -1);
 	token = sealed("0123456789abcdef0123456789abcdef", 32);
 	ck_assert_int_ne(r->pid = fork(), -1);
 	if (r->pid == 0)
-		privd_exec(r, server, conf, token, p[1]);
+		privd_exec(r, server, conf, token, sp[1], p[1]);
 	(void)close(server);
 	(void)close(conf);
 	(void)close(token);
 	(void)close(p[1]);
+	(void)close(sp[1]);
 	fd_close(&r->ready);
+	fd_close(&r->reader);
 	r->ready = p[0];
+	r->reader = sp[0];
 }
 
 int

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "../proto/inject.h"
+#include "fds.h"
 #include "privd_test.h"
 
 struct rig	r;
@@ -299,6 +300,62 @@ stop(void)
 	stopped();
 }
 
+/* What the reader sends after SIGHUP. */
+static void
+fresh(void)
+{
+	struct server_conf	s;
+	int			fds[READER_FDS];
+
+	server_fill(&r.conf, &s);
+	ck_assert_int_ne(fds[READER_SERVER] = server_seal("server", &s,
+	    sizeof(s)), -1);
+	ck_assert_int_ne(fds[READER_CONF] = conf_seal(&r.conf), -1);
+	ck_assert_int_ne(fds[READER_TOKEN] = server_seal("token", "another",
+	    7), -1);
+	ck_assert_int_eq(fds_send(r.reader, "", 1, fds, READER_FDS, 0), 0);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	(void)close(fds[2]);
+}
+
+START_TEST(reload)
+{
+	struct msg_box_create	c = { .id = ID1, .name = "a",
+				    .rootfs = "minimal", .pids = 500 };
+	struct msg		m;
+	char			b[8];
+	int			k;
+
+	rig_start(&r);
+	ck_assert_int_eq(kill(r.pid, SIGHUP), 0);
+	ck_assert_int_eq(recv(r.reader, b, sizeof(b), 0), 1);
+	for (k = 0; k < R_N; k++)
+		ck_assert(rig_quiet(&r, k));	/* not before it has come */
+	r.conf.max_pids = r.conf.default_pids = 499;
+	fresh();
+	for (k = 0; k < R_N; k++) {
+		ck_assert_int_eq(rig_next(&r, k, &m), MSG_DAEMON_RELOAD);
+		ck_assert_ptr_nonnull(conf_read(m.fd));
+		ck_assert_uint_eq(conf_read(m.fd)->max_pids, 499);
+		(void)close(m.fd);
+	}
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_KEYS);
+	ck_assert_int_eq(pread(m.fd, b, sizeof(b), 0), 7);
+	ck_assert_int_eq(memcmp(b, "another", 7), 0);
+	(void)close(m.fd);
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_CREATE, &c, &m), MSG_ERROR);
+	ck_assert_uint_eq(m.body.error.code, CODE_LIMIT_ABOVE_CEILING);
+	/* one that is of no use, or gone, ends nothing */
+	ck_assert_int_eq(send(r.reader, "xx", 2, 0), 2);
+	ck_assert(rig_quiet(&r, R_APID));
+	ck_assert_int_eq(kill(r.pid, SIGHUP), 0);
+	stop();
+	ck_assert(rig_logged(&r, "the reader of the configuration has ended"));
+	ck_assert(rig_logged(&r, "nobody is there who reads the file"));
+}
+END_TEST
+
 /* What could not start leaves nothing of what it had made. */
 START_TEST(start_fails)
 {
@@ -390,6 +447,7 @@ main(void)
 	tcase_add_test(set, gives_up);
 	tcase_add_test(set, stop_order);
 	tcase_add_test(set, stop_with_news);
+	tcase_add_test(set, reload);
 	tcase_add_test(set, start_fails);
 	suite_add_tcase(s, set);
 	suite_add_tcase(s, box_case());

@@ -1,0 +1,109 @@
+#!/bin/sh
+# reload.sh: SIGHUP: what of the configuration is taken up while all goes on,
+# and what is named and waits for the next start.
+. "$(dirname "$0")/lib.sh"
+WB_DIRECT=1
+box_state
+box_serve
+wb create --name a --network none --pids 300 >/dev/null
+conf=$work/workbox.conf
+url=http://127.0.0.1:$port
+# a session that goes on, and a client that reads it all the time
+s=$(wb run a -- sh -c 'i=0; while [ $i -lt 400 ]; do i=$((i + 1)); echo $i; usleep 20000; done' | field sessionId)
+curl -sN -H "Authorization: Bearer $WB_TOKEN" \
+    "$url/v1/sandboxes/a/sessions/$s/output?follow=1" >"$work/stream" &
+reads=$!
+hosts() { curl -so /dev/null -w '%{http_code}' -H "Authorization: Bearer $WB_TOKEN" -H "Host: $1" "$url/v1/sandboxes"; }
+pids() { for d in maker stored apid netd uplinkd proxyd; do box_pid "$d"; done | xargs; }
+log() { grep -c "$1" "$work/serve.log"; }
+# sends it, and waits until the reader has said what it made of it
+hup() {
+	n=$(log 'reader.*: reload: ')
+	kill -HUP "$serve_pid"
+	await eval "[ \$(log 'reader.*: reload: ') -gt $n ]" || fail "no word of the reader"
+}
+
+before=$(pids)
+is "a host that is not allowed is refused" "$(hosts box.example)" 421
+is "nothing is told on debug" "$(log ': debug: ')" 0
+cat >>"$conf" <<'C'
+allowed-host = { "box.example" }
+C
+sed -i 's/^max-pids.*//; s/^log-level.*//; s/^max-boxes.*//' "$conf"
+cat >>"$conf" <<'C'
+max-pids = 299
+default-pids = 128
+log-level = "debug"
+max-boxes = 33
+C
+hup
+like "what was taken up is told" "$(grep 'reader.*reload' "$work/serve.log")" \
+    'info: reload: .*allowed-host, log-level, default-pids, max-pids'
+like "  and what waits" "$(grep 'reader.*reload' "$work/serve.log")" \
+    'warning: reload: .*next start.*: max-boxes'
+await eval '[ "$(hosts box.example)" = 200 ]' && pass "allowed-host" ||
+    fail "allowed-host: $(hosts box.example)"
+no "max-pids: one more is refused" 125 wb create --name b --network none --pids 300
+ok "  as many are not" wb create --name b --network none --pids 299
+ok "default-pids" wb create --name c --network none
+like "  is what one has who says nothing" "$(wb inspect c)" '"pids": 128'
+like "one that has more keeps it" "$(wb inspect a)" '"pids": 300'
+for d in privd apid; do
+	await eval "[ \$(log '^$d.*: debug: ') -gt 0 ]" &&
+	    pass "log-level, in $d" || fail "$d tells nothing on debug"
+done
+
+# ---- what is no good changes nothing
+cp "$conf" "$work/good.conf"
+echo 'max-pids = "many"' >>"$conf"
+sed -i 's/^max-pids = 299$//' "$conf"
+hup
+like "a file that is no good is refused by name" \
+    "$(grep 'reader\[' "$work/serve.log" | tail -n 2)" 'max-pids: expected'
+like "  and nothing changes" "$(grep 'reader\[' "$work/serve.log" | tail -n 1)" \
+    'stays as it was'
+no "  the bound is that of before" 125 wb create --name d --network none --pids 300
+cp "$work/good.conf" "$conf"
+
+# ---- nothing was ended for it, and the next set of daemons has it, too
+is "no process was ended" "$(pids)" "$before"
+wait $reads
+is "no byte of the stream was lost" "$(tail -n 1 "$work/stream" | grep -c exitCode)" 1
+is "  nor one repeated" \
+    "$(sed -n 's/.*"data": *"\([^"]*\)".*/\1/p' "$work/stream" | tr -d '\n' | sed 's/\\n/ /g' | xargs)" \
+    "$(seq 400 | xargs)"
+kill -9 "$(box_pid apid)"
+await answers
+await eval '[ "$(hosts box.example)" = 200 ]' && pass "daemons that start again have it" ||
+    fail "daemons that start again do not: $(hosts box.example)"
+no "  with the bounds" 125 wb create --name d --network none --pids 300
+
+# ---- the key
+box_stop
+code() { curl -so /dev/null -w '%{http_code}' -H "Authorization: Bearer $1" "$url/v1/sandboxes"; }
+printf '%s' "$WB_TOKEN" >"$work/token"
+chmod 600 "$work/token"
+start_serve "$WB_BIN" --config "$conf" --token-file "$work/token"
+new=$(new_token)
+printf '%s' "$new" >"$work/token"
+hup
+await eval '[ "$(code "$new")" = 200 ]' && pass "another key is taken" ||
+    fail "another key: $(code "$new")"
+is "  and the one before is none any more" "$(code "$WB_TOKEN")" 401
+printf 'short' >"$work/token"
+hup
+like "one that is no good is refused" \
+    "$(grep 'reader\[' "$work/serve.log" | tail -n 2)" 'expected a key of'
+is "  and the one before stays" "$(code "$new")" 200
+printf '%s' "$WB_TOKEN" >"$work/token"
+hup
+await answers && pass "  and back" || fail "the key does not come back"
+reader=$(pgrep -P "$serve_pid" -x workbox)
+is "who reads has no capability but to read" \
+    "$(sed -n 's/^CapEff:[[:space:]]*//p' "/proc/$reader/status")" 0000000000000004
+is "  and three descriptors and its socket" "$(ls "/proc/$reader/fd" | wc -l)" 5
+kill -9 "$reader"
+await eval '[ $(log "the reader of the configuration has ended") = 1 ]' &&
+    pass "one that was ended is told" || fail "nobody tells that the reader has ended"
+ok "  and the server goes on" wb create --name e --network none
+box_done
