@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh [--long] [SECTION...]: installs what the tests need, builds, and runs
 # every test.  The fast lane takes up to 15 minutes on two cores, the long one
-# up to 75.  Ends with a line that counts.
+# up to 100.  Ends with a line that counts.
 #
 # Sections: quickstart check box uml sanitize http docs, and in the long lane
 # mutants, lint and packages; all of them when none is named.  Logs are in

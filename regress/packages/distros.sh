@@ -5,7 +5,6 @@
 # nobody has tried them.
 . "$(dirname "$0")/../box/lib.sh"
 
-# name, query that says "is it there", words before the names, column
 bin=$work/bin
 asks() {	# manager query column
 	rm -rf "$bin"
@@ -13,9 +12,17 @@ asks() {	# manager query column
 	for c in sh awk tr grep cat; do
 		ln -s "$(command -v $c)" "$bin/$c"
 	done
-	printf '#!/bin/sh\n[ "$1" = -Q ] || [ "$1 $2" = "info -e" ] || { echo "$*" >>"%s"; exit; }\n[ "${3-$2}" = make ]\n' \
-	    "$work/asked" >"$bin/$1"
-	[ "$2" = "$1" ] || printf '#!/bin/sh\n[ "$2" = make ]\n' >"$bin/$2"
+	# make is there; what is no question is noted
+	cat >"$bin/$1" <<END
+#!/bin/sh
+case "\$1 \$2" in
+'-Q '*)		[ "\$2" = make ] ;;
+'info -e')	[ "\$3" = make ] ;;
+*)		echo "\$*" >>"$work/asked" ;;
+esac
+END
+	[ "$2" = "$1" ] ||
+	    printf '#!/bin/sh\n[ "$2" = make ]\n' >"$bin/$2"
 	chmod 755 "$bin/$1" "$bin/$2"
 	rm -f "$work/asked"
 	# as install.sh has it
