@@ -43,6 +43,7 @@ step_packages() {	# kinds...
 	want=$(pkg_missing $(pkg_list "$@"))
 	[ -n "$want" ] || return 0
 	say "packages: $(echo $want)"
+	[ "$(pkg_column)" = 2 ] || say "untested: names of packages but Debian's (etc/packages)"
 	case $(pkg_column) in
 	2)	apt-get update -qq || say "apt-get update failed: trying with the lists that are there"
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \

@@ -333,10 +333,10 @@ box_fork(uint64_t flags, int *ret_pidfd)
 static void
 own_pages(void)
 {
-	extern char	__data_start[], _end[];
+	extern char	__dso_handle[], _end[];	/* .data, .bss */
 	const uintptr_t	page = 4096, sp = (uintptr_t)__builtin_frame_address(0);
 	const uintptr_t	parts[2][2] = {
-	    { (uintptr_t)__data_start, (uintptr_t)_end },
+	    { (uintptr_t)__dso_handle, (uintptr_t)_end },
 	    { sp - 6 * page, sp + page } };
 	size_t		i;
 

@@ -1,10 +1,11 @@
 #!/bin/sh
 # run.sh [--long] [SECTION...]: installs what the tests need, builds, and runs
 # every test.  The fast lane takes up to 15 minutes on two cores, the long one
-# up to 75.  Ends with a line that counts.
+# up to 100.  Ends with a line that counts.
 #
 # Sections: quickstart check box uml sanitize http docs, and in the long lane
-# mutants and lint; all of them when none is named.  Logs are in build/test/logs.
+# mutants, lint and packages; all of them when none is named.  Logs are in
+# build/test/logs.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/etc/steps.sh"
@@ -17,7 +18,7 @@ for a in "$@"; do
 	*)	sections="$sections $a" ;;
 	esac
 done
-[ $lane = fast ] || long='mutants lint'
+[ $lane = fast ] || long='mutants lint packages'
 : "${sections:=quickstart check box uml sanitize http docs ${long-}}"
 
 build=$top/build/test
@@ -198,6 +199,17 @@ section_mutants() {
 section_lint() {
 	[ "$(id -u)" != 0 ] || step_packages lint
 	script lint sh "$top/regress/lint.sh"
+}
+
+# What becomes of the sources elsewhere: packages, other C libraries and
+# processors.
+section_packages() {
+	need_build
+	[ "$(id -u)" != 0 ] || step_packages long
+	for t in "$top"/regress/packages/*.sh; do
+		WB_PREFIX=$prefix WB_BUILD=$build script \
+		    "packages-$(basename "$t" .sh)" sh "$t"
+	done
 }
 
 # One processor's work, and nothing of the host's: beside what comes next.

@@ -177,7 +177,7 @@ static const struct forbidden {
 	{ "openat", SYS_openat, AT_FDCWD, 0, 0 },
 	{ "kill", SYS_kill, 1, 0, 0 },
 	{ "pidfd_send_signal", SYS_pidfd_send_signal, 0, 0, 0 },
-	{ "unlink", SYS_unlink, 0, 0, 0 },
+	{ "unlinkat", SYS_unlinkat, AT_FDCWD, 0, 0 },
 	{ "execve", SYS_execve, 0, 0, 0 },
 	{ "mount", SYS_mount, 0, 0, 0 },
 	{ "unshare", SYS_unshare, CLONE_NEWNET, 0, 0 },
