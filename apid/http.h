@@ -32,6 +32,7 @@
 struct event_base;
 struct http_req;
 struct http_server;
+struct ssl_ctx_st;			/* openssl/types.h */
 
 enum http_listener { HTTP_TCP = 0, HTTP_UNIX = 1 };
 
@@ -62,6 +63,11 @@ struct http_server	*http_server_new(const struct http_conf *);
  * descriptor is taken in both cases.
  */
 int	http_server_listen(struct http_server *, int fd, enum http_listener);
+/*
+ * From now on connections of HTTP_TCP begin with TLS by this context, which
+ * is taken; those that are there keep theirs.
+ */
+void	http_server_tls(struct http_server *, struct ssl_ctx_st *);
 /*
  * Stops accepting (the sockets stay open in privd), closes what is idle,
  * calls the gone callback of each open request with HTTP_GONE_STOPPING, lets
