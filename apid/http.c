@@ -7,7 +7,7 @@
  * Theory of operation.  A connection is in one phase and in that phase's
  * list, in the order in which it came there:
  *
- *	HELLO	a handshake of TLS			HELLO_MS, then closed
+ *	HELLO	a handshake of TLS			head_ms, then closed
  *	IDLE	nothing of a message is there		idle_ms, then closed
  *	HEAD	part of a head				head_ms, then 408
  *	BODY	a request whose body is being read	progress, or 408
@@ -55,7 +55,6 @@
 #include "xmalloc.h"
 
 #define MAX_CONNS	1024
-#define HELLO_MS	10000
 #define HEAD_MS		10000
 #define BODY_MS		10000
 #define IDLE_MS		75000
@@ -88,10 +87,9 @@ static uint64_t
 phase_ms(const struct http_conn *c)
 {
 	switch (c->phase) {
-	case HTTP_HELLO:
-		return HELLO_MS;
 	case HTTP_IDLE:
 		return c->server->conf.idle_ms;
+	case HTTP_HELLO:
 	case HTTP_HEAD:
 		return c->server->conf.head_ms;
 	case HTTP_BODY:

@@ -319,6 +319,8 @@ seems tls "no file" failed \
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 9 \
     -subj /CN=x -keyout "$R/etc/key" -out "$R/etc/cert" 2>/dev/null
 cp "$R/etc/key" "$R/etc/cert" "$work"
+put etc/workbox/workbox.conf 'tls-certificate = /etc/cert
+tls-key = /etc/key'
 seems tls "it ends soon" warning \
     'tls-certificate: /etc/cert: it ends in 8 days: CN = x, .* => a new certificate'
 chmod 644 "$work/key"

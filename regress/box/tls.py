@@ -30,7 +30,8 @@ def context(low=None, high=None, alpn=None):
 
 def connect(c=None, timeout=20):
     s = socket.create_connection(("127.0.0.1", port), timeout)
-    return (c or context()).wrap_socket(s, server_hostname="127.0.0.1")
+    return (c or context()).wrap_socket(s, server_hostname="127.0.0.1",
+                                        suppress_ragged_eofs=False)
 
 
 def head(method, path, more=""):
@@ -200,15 +201,6 @@ def stall():
     grown = rss() - before
     check(grown < 200 * 128, "  for less than 128 KiB each: %d KiB"
           % (grown // 200), grown)
-    begin = time.monotonic()
-    held[0].settimeout(20)
-    try:
-        d = held[0].recv(100)
-    except ConnectionError:
-        d = b""
-    took = time.monotonic() - begin
-    check(d == b"" and 5 < took < 15,
-          "who stalls is cut after 10 seconds", (d, took))
     for k in held:
         k.close()
 
