@@ -697,7 +697,7 @@ int	 auth_load(int fd);
  * configuration wants TLS; fatal without them.
  */
 void	 tls_load(int fd);
-void	 tls_serve(void);		/* by env.http, from its first word on */
+void	 tls_serve(void);	/* by env.http, from the start */
 int	 tls_wanted(void);
 /*
  * A new certificate with its issuers, and its key, as they stand in the files

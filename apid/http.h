@@ -41,7 +41,7 @@ struct http_conf {
 	struct wire_list	 allowed_host;	/* borrowed; conf.def */
 	struct wire_list	 trusted_proxy;	/* borrowed; conf.def */
 	unsigned int		 max_conns;	/* 0: 1,024 */
-	unsigned int		 head_ms;	/* 0: 10,000: head, handshake */
+	unsigned int		 head_ms;	/* 0: 10,000; handshake */
 	unsigned int		 body_ms;	/* 0: 10,000, without progress */
 	unsigned int		 idle_ms;	/* 0: 75,000, between requests */
 	unsigned int		 stop_ms;	/* 0: 10,000, graceful stop */

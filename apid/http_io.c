@@ -7,8 +7,8 @@
  * connection OpenSSL holds a record that is being read and one that is being
  * written, 16 KiB each, and nothing while it is idle.
  *
- * A handshake is bytes and time of somebody who is not known: it has as
- * long as a head, there are few at a time, and all of them together have half of
+ * A handshake is bytes and time of somebody who is not known: it has as long
+ * as a head, there are few at a time, and all of them together have half of
  * the time (hello_may).  No session is resumed: there is no key of tickets to
  * be kept, and none that opens what was said before.
  *

@@ -346,7 +346,8 @@ become(const struct conf *c, struct start *st)
 		    "configuration says");
 	if ((rc = start(c, st)) != 0)
 		return rc;
-	for (i = 0; i < st->naddr; i++)
+	/* where the log is not here, nor is this */
+	for (i = 0; i < st->naddr && strcmp(c->log, "stderr") == 0; i++)
 		note("%s://%s", tls_wanted(c) ? "https" : "http", st->addr[i]);
 	return fail_errno("%s", become_privd(privd, maker,
 	    strcmp(c->landlock, "none") != 0));
