@@ -88,7 +88,7 @@ take(SSL_CTX *ctx, X509 *x, unsigned int n, X509 *before, char why[CERT_WHY])
 static int
 chain_load(SSL_CTX *ctx, const void *text, size_t len, char why[CERT_WHY])
 {
-	BIO		*b = BIO_new_mem_buf(text, (int)len);
+	BIO		*b = BIO_new_mem_buf(len > 0 ? text : "", (int)len);
 	X509		*x, *before = NULL;
 	unsigned int	 n = 0;
 	int		 rc = 0;
@@ -121,7 +121,7 @@ no_passphrase(char *buf, int size, int writing, void *asked)
 static int
 key_load(SSL_CTX *ctx, const void *text, size_t len, char why[CERT_WHY])
 {
-	BIO		*b = BIO_new_mem_buf(text, (int)len);
+	BIO		*b = BIO_new_mem_buf(len > 0 ? text : "", (int)len);
 	EVP_PKEY	*key;
 	int		 asked = 0, rc = 0;
 

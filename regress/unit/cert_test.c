@@ -161,6 +161,7 @@ START_TEST(chains)
 	good(chain(0, CERT_MOST - 1), key_pem[0], CERT_MOST - 1);
 	bad_chain(chain(0, CERT_MOST), "at most 10 certificates");
 	bad_chain("", "expected certificates in PEM");
+	bad(NULL, 0, NULL, 0, CERT_CHAIN, "expected certificates in PEM");
 	bad_chain("nothing\n", "expected certificates in PEM");
 	bad_chain(key_pem[0], "expected certificates in PEM");
 	/* another order, one left out, one twice */
