@@ -1,7 +1,7 @@
 /*
  * apid.c: the process that serves the API: start, fence, loop, end.
  *
- * Start: configuration and token are read, the fence is entered, privd is
+ * Start: configuration, token and certificate are read, the fence is entered, privd is
  * told; it sends the listening sockets and then the word to go.  Rows and
  * boxes are reconciled (reconcile.c) before anybody is served.  A channel to
  * privd that closes is the end at once; one to stored or netd too, for privd
@@ -298,6 +298,7 @@ apid_http(void)
 	};
 
 	env.http = http_server_new(&c);
+	tls_serve();
 }
 
 static char	stored_name[] = "stored", netd_name[] = "netd";
@@ -315,6 +316,7 @@ main(void)
 	conf_log(env.conf, "apid");
 	if (auth_load(TOKEN_FD) == -1)
 		fatal("read the token");
+	tls_load(TOKEN_FD);
 	(void)close(TOKEN_FD);
 	(void)close(CONF_FD);
 	(void)signal(SIGPIPE, SIG_IGN);	/* a valid signal */

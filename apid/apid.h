@@ -692,6 +692,20 @@ void	 denials_free(struct box *);
 
 /* Takes the descriptor of the token; -1 with errno. */
 int	 auth_load(int fd);
+/*
+ * tls.c.  Takes the certificate and its key of that descriptor, where the
+ * configuration wants TLS; fatal without them.
+ */
+void	 tls_load(int fd);
+void	 tls_serve(void);	/* by env.http, from the start */
+int	 tls_wanted(void);
+/*
+ * A new certificate with its issuers, and its key, as they stand in the files
+ * (both may be one text), for connections from now on.  0; -1: it was logged
+ * why it is not good, and the one before is kept.
+ */
+int	 tls_reload(const void *chain, size_t chain_len, const void *key,
+	    size_t key_len);
 int	 auth_check_token(const char *bearer);	/* 1: it is the key */
 int	 auth_request(struct http_req *, void *);
 

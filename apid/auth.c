@@ -46,13 +46,14 @@ digest(const char *s, size_t len, uint8_t ret[SHA256_DIGEST_LENGTH])
 int
 auth_load(int fd)
 {
-	char	buf[TOKEN_MAX + 1];
+	char	buf[TOKEN_MAX + 1], *end;
 	ssize_t	n = pread(fd, buf, sizeof(buf), 0);
 
 	if (n == -1)
 		return -1;
-	if (n > 0 && buf[n - 1] == '\n')
-		n--;
+	/* behind the first line is what tls.c wants */
+	if ((end = memchr(buf, '\n', (size_t)n)) != NULL)
+		n = end - buf;
 	if (n < TOKEN_MIN || n > TOKEN_MAX) {
 		explicit_bzero(buf, sizeof(buf));
 		errno = EINVAL;

@@ -7,6 +7,7 @@
  * Theory of operation.  A connection is in one phase and in that phase's
  * list, in the order in which it came there:
  *
+ *	HELLO	a handshake of TLS			head_ms, then closed
  *	IDLE	nothing of a message is there		idle_ms, then closed
  *	HEAD	part of a head				head_ms, then 408
  *	BODY	a request whose body is being read	progress, or 408
@@ -14,8 +15,8 @@
  *	FLUSH	the answer is complete, not yet sent	progress, or closed
  *	LINGER	sent; waiting for the peer to close	LINGER_MS
  *
- *	IDLE -> HEAD -> BODY -> BUSY -> FLUSH -> IDLE | LINGER
- *	HEAD, BODY -> FLUSH (refused), any -> dead
+ *	HELLO -> IDLE -> HEAD -> BODY -> BUSY -> FLUSH -> IDLE | LINGER
+ *	HELLO, HEAD, BODY -> FLUSH (refused), any -> dead
  *
  * Bytes are read into `in' up to its bound.  A message begins at in[0]; what
  * is used is moved out.  The next message is looked at only when the answer
@@ -32,10 +33,9 @@
  * without a request; else an answer or a stream that nobody reads.  Nobody
  * without a key can hold another one: bodies are read after authorize, and
  * what was pipelined behind a public answer is then not looked at.  Requests
- * that may last have not all of the places, so that some are left for others.
+ * that may last have not all of the places, so that some are left for others;
+ * nor have handshakes: above their part of them the oldest goes.
  */
-
-#include <sys/uio.h>
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -47,6 +47,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <openssl/ssl.h>
 
 #include "http_int.h"
 #include "log.h"
@@ -65,6 +67,7 @@
 #define MIN_MOVED	1024		/* bytes of progress per timer */
 #define ACCEPT_PART	16		/* of the table, in one turn */
 #define CROWD_PART	4		/* of the table: it fills */
+#define HELLO_PART	4		/* of the table, in a handshake */
 #define IN_FIRST	2048
 #define UNSENT_MAX	(256 * 1024)	/* bytes a TCP socket holds back */
 
@@ -86,6 +89,7 @@ phase_ms(const struct http_conn *c)
 	switch (c->phase) {
 	case HTTP_IDLE:
 		return c->server->conf.idle_ms;
+	case HTTP_HELLO:
 	case HTTP_HEAD:
 		return c->server->conf.head_ms;
 	case HTTP_BODY:
@@ -107,6 +111,8 @@ conn_phase(struct http_conn *c, enum http_phase phase)
 	uint64_t	ms;
 
 	TAILQ_REMOVE(&c->server->conns[c->phase], c, entry);
+	c->server->nhello -= c->phase == HTTP_HELLO;
+	c->server->nhello += phase == HTTP_HELLO;
 	c->phase = phase;
 	TAILQ_INSERT_TAIL(&c->server->conns[phase], c, entry);
 	c->turn = ++c->server->turn;
@@ -147,8 +153,8 @@ conn_arm(struct http_conn *c)
 static void
 conn_sync(struct http_conn *c)
 {
-	int	reading = conn_room(c) > 0;
-	int	writing = evbuffer_get_length(c->out) > 0;
+	int	reading = conn_room(c) > 0 && !c->io_waits;
+	int	writing = evbuffer_get_length(c->out) > 0 || c->io_waits;
 
 	if (reading != c->reading)
 		(void)(reading ? event_add(c->ev_read, NULL) :
@@ -158,6 +164,8 @@ conn_sync(struct http_conn *c)
 		    event_del(c->ev_write));
 	c->reading = reading;
 	c->writing = writing;
+	if (reading && http_io_held(c) > 0)
+		event_active(c->ev_read, EV_READ, 0);
 	if (evbuffer_get_length(c->out) > HTTP_QUEUE_LOW)
 		c->high = 1;
 	if (c->phase == HTTP_IDLE && c->in_len == 0) {
@@ -174,11 +182,13 @@ conn_free(struct http_conn *c)
 	struct http_server	*s = c->server;
 
 	TAILQ_REMOVE(&s->conns[c->phase], c, entry);
+	s->nhello -= c->phase == HTTP_HELLO;
 	event_free(c->ev_read);
 	event_free(c->ev_write);
 	event_free(c->ev_timer);
 	evbuffer_free(c->out);
 	free(c->in);
+	http_io_free(c);
 	(void)close(c->fd);
 	free(c);
 	s->nconns--;
@@ -210,6 +220,9 @@ http_conn_kill(struct http_conn *c)
 
 	if (c->dead)
 		return;
+	/* an answer that is cut must look like that in TLS, too */
+	if (c->phase == HTTP_IDLE && c->ssl != NULL)
+		(void)http_io_end(c);	/* if it does not go, so be it */
 	c->dead = 1;
 	c->req = NULL;
 	if (r == NULL)
@@ -222,18 +235,6 @@ http_conn_kill(struct http_conn *c)
 }
 
 /* ---- output ------------------------------------------------------------------- */
-
-static ssize_t
-send_some(struct http_conn *c)
-{
-	struct evbuffer_iovec	v[8];
-	struct msghdr		m = { .msg_iov = (struct iovec *)v };
-	int			n;
-
-	n = evbuffer_peek(c->out, -1, NULL, v, 8);
-	m.msg_iovlen = n < 8 ? (size_t)n : 8;
-	return sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
 
 /* Everything is sent: the next message, or the end. */
 static void
@@ -248,63 +249,36 @@ conn_sent(struct http_conn *c)
 			http_conn_kill(c);
 		return;
 	}
-	if (c->eof || shutdown(c->fd, SHUT_WR) == -1) {
+	switch (http_io_end(c)) {
+	case 1:
+		c->in_len = 0;
+		conn_phase(c, HTTP_LINGER);
+		break;
+	case 0:
+		break;		/* still FLUSH */
+	default:
 		http_conn_kill(c);
-		return;
 	}
-	c->in_len = 0;
-	conn_phase(c, HTTP_LINGER);
+}
+
+static void
+conn_push(struct http_conn *c)
+{
+	if (c->dead)
+		return;
+	if (http_io_send(c) == -1)
+		http_conn_kill(c);
+	else if (evbuffer_get_length(c->out) > 0 && c->stalled_ms == 0)
+		c->stalled_ms = mono_ms();
 }
 
 void
 http_conn_flush(struct http_conn *c)
 {
-	ssize_t	n;
-
-	while (!c->dead && evbuffer_get_length(c->out) > 0) {
-		if ((n = send_some(c)) == -1) {
-			if (errno == EINTR)
-				continue;
-			if (errno != EAGAIN)
-				http_conn_kill(c);
-			break;
-		}
-		(void)evbuffer_drain(c->out, (size_t)n);
-		c->moved += (size_t)n;
-		c->stalled_ms = 0;
-	}
-	if (c->dead)
-		return;
-	if (evbuffer_get_length(c->out) > 0 && c->stalled_ms == 0)
-		c->stalled_ms = mono_ms();
-	if (evbuffer_get_length(c->out) == 0 && c->phase == HTTP_FLUSH)
+	conn_push(c);
+	if (!c->dead && evbuffer_get_length(c->out) == 0 &&
+	    c->phase == HTTP_FLUSH)
 		conn_sent(c);
-}
-
-/* As many of the pieces' bytes as the socket takes; those are cut off. */
-static void
-put_now(struct http_conn *c, struct iovec *v, size_t n)
-{
-	struct msghdr	m = { .msg_iov = v, .msg_iovlen = n };
-	size_t		done, part;
-	ssize_t		r;
-
-	do
-		r = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (r == -1 && errno == EINTR);
-	if (r == -1) {
-		if (errno != EAGAIN)
-			http_conn_kill(c);
-		return;
-	}
-	c->moved += (size_t)r;
-	c->stalled_ms = 0;
-	for (done = (size_t)r; done > 0; v++) {
-		part = v->iov_len < done ? v->iov_len : done;
-		v->iov_base = (char *)v->iov_base + part;
-		v->iov_len -= part;
-		done -= part;
-	}
 }
 
 void
@@ -313,17 +287,37 @@ http_conn_put(struct http_conn *c, struct iovec *v, size_t n)
 	int	waits = evbuffer_get_length(c->out) > 0;
 	size_t	i;
 
-	if (!waits)
-		put_now(c, v, n);
+	if (!waits && http_io_put(c, v, n) == -1)
+		http_conn_kill(c);
 	for (i = 0; i < n && !c->dead; i++)
 		if (v[i].iov_len > 0 && evbuffer_add(c->out, v[i].iov_base,
 		    v[i].iov_len) == -1)
 			fatalx("out of memory");
-	if (waits && !c->writing)
-		http_conn_flush(c);
+	if (c->ssl != NULL || (waits && !c->writing))
+		conn_push(c);
 	else if (!c->dead && evbuffer_get_length(c->out) > 0 &&
 	    c->stalled_ms == 0)
 		c->stalled_ms = mono_ms();
+}
+
+/* Goes on with a handshake; who speaks plain HTTP is told so, in HTTP. */
+static void
+conn_hello(struct http_conn *c)
+{
+	switch (http_io_hello(c)) {
+	case HTTP_HELLO_DONE:
+		conn_phase(c, HTTP_IDLE);
+		break;
+	case HTTP_HELLO_MORE:
+		break;
+	case HTTP_HELLO_PLAIN:
+		http_io_free(c);
+		http_refuse(c, 400, "here is TLS: ask by https://");
+		break;
+	case HTTP_HELLO_BAD:
+		http_conn_kill(c);
+		break;
+	}
 }
 
 static void
@@ -334,6 +328,10 @@ conn_on_write(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd; (void)what;
 	http_conn_enter(c);
+	if (c->io_waits) {
+		c->io_waits = 0;
+		event_active(c->ev_read, EV_READ, 0);	/* it may be that */
+	}
 	http_conn_flush(c);
 	if (!c->dead && c->high &&
 	    evbuffer_get_length(c->out) <= HTTP_QUEUE_LOW) {
@@ -502,13 +500,18 @@ conn_on_read(evutil_socket_t fd, short what, void *arg)
 	size_t			 room;
 	ssize_t			 n;
 
-	(void)what;
+	(void)fd; (void)what;
 	http_conn_enter(c);
+	if (c->phase == HTTP_HELLO) {
+		conn_hello(c);
+		http_conn_leave(c);
+		return;
+	}
 	if ((room = conn_room(c)) > 0) {
 		in_grow(c);
 		if (room > c->in_cap - c->in_len)
 			room = c->in_cap - c->in_len;
-		n = recv(fd, c->in + c->in_len, room, MSG_DONTWAIT);
+		n = http_io_recv(c, c->in + c->in_len, room);
 		if (n > 0)
 			c->in_len += (size_t)n;
 		else if (n == 0)
@@ -542,6 +545,7 @@ conn_expired(struct http_conn *c)
 			return;
 		}
 		break;
+	case HTTP_HELLO:
 	case HTTP_IDLE:
 	case HTTP_LINGER:
 	case HTTP_BUSY:
@@ -607,9 +611,12 @@ conn_new(struct http_server *s, int fd, enum http_listener kind,
 	    c->ev_timer == NULL || c->out == NULL)
 		fatalx("out of memory");
 	http_parse_init(&c->parse);
+	c->phase = HTTP_IDLE;
 	TAILQ_INSERT_TAIL(&s->conns[HTTP_IDLE], c, entry);
 	s->nconns++;
-	conn_phase(c, HTTP_IDLE);
+	if (kind == HTTP_TCP && s->tls != NULL)
+		http_io_new(c);
+	conn_phase(c, c->ssl != NULL ? HTTP_HELLO : HTTP_IDLE);
 	conn_sync(c);
 }
 
@@ -618,7 +625,7 @@ static struct http_conn *
 spare(struct http_server *s)
 {
 	static const enum http_phase	phases[] = {
-		HTTP_LINGER, HTTP_IDLE, HTTP_HEAD
+		HTTP_HELLO, HTTP_LINGER, HTTP_IDLE, HTTP_HEAD
 	};
 	struct http_conn		*c, *best = NULL;
 	uint64_t			 now = mono_ms();
@@ -645,9 +652,8 @@ spare(struct http_server *s)
 }
 
 static int
-shed(struct http_server *s)
+shed(struct http_conn *c)
 {
-	struct http_conn	*c = spare(s);
 	struct linger		 reset = { 1, 0 };
 
 	if (c == NULL || c->busy > 0)
@@ -684,15 +690,18 @@ on_accept(evutil_socket_t lfd, short what, void *arg)
 		fd = accept4(lfd, (struct sockaddr *)&addr, &len,
 		    SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd != -1) {
+			if (s->nhello >= s->conf.max_conns / HELLO_PART)
+				(void)shed(
+				    TAILQ_FIRST(&s->conns[HTTP_HELLO]));
 			if (s->nconns >= s->conf.max_conns)
-				(void)shed(s);	/* there was one */
+				(void)shed(spare(s));	/* is one */
 			conn_new(s, fd, a->kind, &addr);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 		    errno == ENOMEM) {
 			log_warn("accept");
-			(void)shed(s);	/* or a pause alone */
+			(void)shed(spare(s));	/* or a pause */
 			accept_pause(s);
 		}
 		return;	/* all else is one connection's, or EAGAIN */
@@ -857,7 +866,8 @@ http_server_stop(struct http_server *s, void (*done)(void *), void *arg)
 		c->told = 1;
 		http_conn_enter(c);
 		r = c->req;
-		if (c->phase == HTTP_IDLE || c->phase == HTTP_LINGER)
+		if (c->phase == HTTP_HELLO || c->phase == HTTP_IDLE ||
+		    c->phase == HTTP_LINGER)
 			http_conn_kill(c);
 		else if (r != NULL && r->handled)
 			http_req_gone(r, HTTP_GONE_STOPPING);
@@ -884,6 +894,7 @@ http_server_free(struct http_server *s)
 	event_free(s->ev_resume);
 	if (s->ev_stop != NULL)
 		event_free(s->ev_stop);
+	SSL_CTX_free(s->tls);
 	free(s->trusted);
 	free(s);
 }

@@ -32,6 +32,7 @@
 struct event_base;
 struct http_req;
 struct http_server;
+struct ssl_ctx_st;			/* openssl/types.h */
 
 enum http_listener { HTTP_TCP = 0, HTTP_UNIX = 1 };
 
@@ -40,7 +41,7 @@ struct http_conf {
 	struct wire_list	 allowed_host;	/* borrowed; conf.def */
 	struct wire_list	 trusted_proxy;	/* borrowed; conf.def */
 	unsigned int		 max_conns;	/* 0: 1,024 */
-	unsigned int		 head_ms;	/* 0: 10,000, whole head */
+	unsigned int		 head_ms;	/* 0: 10,000; handshake */
 	unsigned int		 body_ms;	/* 0: 10,000, without progress */
 	unsigned int		 idle_ms;	/* 0: 75,000, between requests */
 	unsigned int		 stop_ms;	/* 0: 10,000, graceful stop */
@@ -65,6 +66,11 @@ int	http_server_listen(struct http_server *, int fd, enum http_listener);
 /* Other hosts and proxies than at the start; borrowed, as those were. */
 void	http_server_hosts(struct http_server *, const struct wire_list *allowed,
 	    const struct wire_list *trusted);
+/*
+ * From now on connections of HTTP_TCP begin with TLS by this context, which
+ * is taken; those that are there keep theirs.
+ */
+void	http_server_tls(struct http_server *, struct ssl_ctx_st *);
 /*
  * Stops accepting (the sockets stay open in privd), closes what is idle,
  * calls the gone callback of each open request with HTTP_GONE_STOPPING, lets

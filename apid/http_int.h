@@ -1,6 +1,6 @@
 /*
- * http_int: what http.c, http_req.c and http_check.c share.  Nobody else
- * includes this.
+ * http_int: what http.c, http_io.c, http_req.c and http_check.c share.
+ * Nobody else includes this.
  */
 #ifndef APID_HTTP_INT_H
 #define APID_HTTP_INT_H
@@ -22,14 +22,16 @@ struct event;
 
 /* Where a connection stands; the theory of operation is in http.c. */
 enum http_phase {
-	HTTP_IDLE, HTTP_HEAD, HTTP_BODY, HTTP_BUSY, HTTP_FLUSH, HTTP_LINGER,
-	HTTP_NPHASES
+	HTTP_HELLO, HTTP_IDLE, HTTP_HEAD, HTTP_BODY, HTTP_BUSY, HTTP_FLUSH,
+	HTTP_LINGER, HTTP_NPHASES
 };
 
 struct http_conn {
 	TAILQ_ENTRY(http_conn)	 entry;		/* in server->conns[phase] */
 	struct http_server	*server;	/* borrowed */
 	int			 fd;		/* owned */
+	struct ssl_st		*ssl;		/* owned; NULL: plain */
+	int			 io_waits;	/* TLS wants to write */
 	enum http_listener	 kind;
 	struct sockaddr_storage	 addr;		/* of the peer */
 	unsigned int		 peer_uid;	/* HTTP_UNIX */
@@ -63,7 +65,10 @@ struct http_server {
 	struct http_conf	 conf;
 	struct http_conns	 conns[HTTP_NPHASES];
 	uint64_t		 turn;		/* counts changes of phase */
+	struct ssl_ctx_st	*tls;		/* owned; NULL: plain TCP */
+	uint64_t		 slice_at, slice_us;	/* of handshakes */
 	unsigned int		 nconns, nreqs;
+	unsigned int		 nhello;	/* of nconns */
 	unsigned int		 nlasting;	/* of nreqs */
 	size_t			 bodies;	/* bytes of all bodies */
 	struct http_accept	*accepts;	/* owned list */
@@ -138,6 +143,25 @@ void	http_conn_kill(struct http_conn *);
 /* Nobody that is known, while the table fills: one answer, no more. */
 int	http_conn_crowds(const struct http_conn *);
 void	http_conn_continue(struct http_conn *);	/* 100 */
+
+/* http_io.c */
+void	http_io_new(struct http_conn *);	/* TLS, by server->tls */
+void	http_io_free(struct http_conn *);	/* plain from here on */
+/* As recv(2).  0 is the peer's end, also where it says so in TLS. */
+ssize_t	http_io_recv(struct http_conn *, void *, size_t);
+/* Bytes that it has read ahead: no event tells of them. */
+size_t	http_io_held(const struct http_conn *);
+/* As much of `out' as goes; 0, or -1: the connection is of no use. */
+int	http_io_send(struct http_conn *);
+/* The same of pieces, while `out' is empty; what went is cut off them. */
+int	http_io_put(struct http_conn *, struct iovec *, size_t n);
+/* Says that nothing follows: 1; 0: later, io_waits; -1: nobody is there. */
+int	http_io_end(struct http_conn *);
+/* Goes on with the handshake. */
+enum http_hello {
+	HTTP_HELLO_DONE, HTTP_HELLO_MORE, HTTP_HELLO_PLAIN, HTTP_HELLO_BAD
+};
+enum http_hello	http_io_hello(struct http_conn *);
 
 /* http_req.c */
 /* Takes the head out of conn->in.  Never NULL. */

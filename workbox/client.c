@@ -46,7 +46,7 @@ static struct {
 	char		*auth;			/* owned; header, or NULL */
 	const char	*sock;			/* borrowed: path, or NULL */
 	int		 local;			/* this host */
-	const char	*ca;			/* borrowed; file, or NULL */
+	const char	*cacert;		/* borrowed; file, or NULL */
 	long		 limit_ms;		/* of each request; 0: none */
 	char		*about;			/* owned; "OPERAND: " or NULL */
 	char		*(*field_fn)(const char *);	/* or NULL */
@@ -119,12 +119,12 @@ set_ca(const struct args *a)
 {
 	const char	*where, *ca;
 
-	ca = setting(a, "ca", "WORKBOX_CA", SET_CA, &where);
+	ca = setting(a, "cacert", "WORKBOX_CACERT", SET_CACERT, &where);
 	if (ca == NULL || strncasecmp(cl.given, "https:", 6) != 0)
 		return 0;
 	if (access(ca, R_OK) == -1)
 		return fail_errno("%s %s", where, ca);
-	cl.ca = ca;
+	cl.cacert = ca;
 	return 0;
 }
 
@@ -324,8 +324,8 @@ req_new(const char *method, const char *path)
 		SET(r, CURLOPT_UNIX_SOCKET_PATH, cl.sock);
 	if (cl.local)
 		SET(r, CURLOPT_NOPROXY, "*");
-	if (cl.ca != NULL)
-		SET(r, CURLOPT_CAINFO, cl.ca);
+	if (cl.cacert != NULL)
+		SET(r, CURLOPT_CAINFO, cl.cacert);
 	if (cl.limit_ms != 0)
 		SET(r, CURLOPT_TIMEOUT_MS, cl.limit_ms);
 	if (cl.auth != NULL)
@@ -635,6 +635,37 @@ curl_why(const struct req *r)
 	    curl_easy_strerror(r->result);
 }
 
+/*
+ * Which check a server's certificate did not stand, with what to do: by
+ * OpenSSL's number where libcurl has it (X509_V_ERR_*, stable), else what
+ * libcurl says stands alone.
+ */
+static const char *
+cert_cure(const struct req *r)
+{
+	long	v = 0;
+
+	(void)curl_easy_getinfo(r->easy, CURLINFO_SSL_VERIFYRESULT, &v);
+	switch (v) {
+	case 0: case 1:			/* not known, or it came later */
+		return strstr(r->err, "name") == NULL ?
+		    "--cacert FILE says whom to trust" :
+		    "the certificate is for another name: ask by one of its "
+		    "names";
+	case 9:
+		return "the certificate is not valid yet: is the clock "
+		    "right, here and there?";
+	case 10:
+		return "the certificate has expired: the server needs a new "
+		    "one";
+	case 2: case 18: case 19: case 20: case 21:
+		return "nobody who is trusted has signed the certificate: "
+		    "--cacert FILE says whom to trust";
+	default:
+		return "the certificate does not fit";
+	}
+}
+
 int
 req_fail(const struct req *r)
 {
@@ -647,8 +678,14 @@ req_fail(const struct req *r)
 		return fail("%sreach %s: %s; is \"workbox serve\" running "
 		    "there?", about(), cl.given, curl_why(r));
 	if (r->result == CURLE_PEER_FAILED_VERIFICATION)
-		return fail("%sask %s: %s; --ca FILE says whom to trust",
-		    about(), cl.given, curl_why(r));
+		return fail("%sask %s: %s; %s", about(), cl.given,
+		    curl_why(r), cert_cure(r));
+	if (r->result == CURLE_SSL_CACERT_BADFILE)
+		return fail("%s%s: expected certificates in PEM", about(),
+		    cl.cacert != NULL ? cl.cacert : "the system's trust");
+	if (r->result == CURLE_SSL_CONNECT_ERROR)
+		return fail("%sask %s: %s; does it speak TLS?", about(),
+		    cl.given, curl_why(r));
 	return fail("%sask %s: %s", about(), cl.given, curl_why(r));
 }
 

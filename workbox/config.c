@@ -162,7 +162,8 @@ str_expects(const char *name, const char *s)
 	if (strcmp(name, "upstream-proxy") == 0)
 		return strcmp(s, "none") == 0 || proxy_ok(s) ? NULL :
 		    "none, or http://HOST:PORT";
-	if (strcmp(name, "socket") == 0 && strcmp(s, "none") == 0)
+	if (strcmp(s, "none") == 0 && (strcmp(name, "socket") == 0 ||
+	    one_of(name, "tls-certificate", "tls-key")))
 		return NULL;
 	return *s == '/' ? NULL : "an absolute path";
 }
@@ -573,6 +574,14 @@ config_check(const struct conf *c, char why[CONFIG_WHY])
 	uint64_t	end = c->uid_base + c->max_boxes * 65536;
 	uint64_t	net = c->net_uid_base + 65535;
 
+	if (strcmp(c->tls_certificate, "none") != 0 &&
+	    strcmp(c->tls_key, "none") == 0)
+		return differ(why, "tls-key: expected the key of "
+		    "tls-certificate, %s", c->tls_certificate);
+	if (strcmp(c->tls_certificate, "none") == 0 &&
+	    strcmp(c->tls_key, "none") != 0)
+		return differ(why, "tls-certificate: expected the "
+		    "certificate of tls-key, %s", c->tls_key);
 	if (c->default_memory > c->max_memory)
 		return differ(why, "default-memory: expected at most "
 		    "max-memory, %llu", (unsigned long long)c->max_memory);

@@ -141,6 +141,24 @@ int	rootfs_take(int state, int *ret_fd);
 /* The name of the default one in that directory, or "". */
 void	rootfs_default(int dir, char ret[64]);
 
+/* ---- tls.c ------------------------------------------------------------- */
+
+struct cert;
+struct finding;
+
+/* Whether TCP is served in TLS. */
+int	tls_wanted(const struct conf *);
+/* Whether what goes over this address needs TLS, and there is none. */
+int	tls_lacks(const struct conf *, const char *addr);
+#define TLS_LACKS	"%s: expected a loopback address for plain HTTP"
+#define TLS_CURE	"tls-certificate and tls-key, or, where the network " \
+    "is to see the key of the API, plain-http-beyond-loopback = yes"
+/*
+ * The certificate and the key of the configuration, which wants TLS; 0, or
+ * -1 and what is wrong.
+ */
+int	tls_take(const struct conf *, struct cert *ret, struct finding *);
+
 /* ---- serve.c ----------------------------------------------------------- */
 
 /* Takes what surrounds a key in a file off; its length. */

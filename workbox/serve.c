@@ -18,7 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <openssl/ssl.h>
+
 #include "become.h"
+#include "cert.h"
 #include "host.h"
 #include "xmalloc.h"
 
@@ -111,6 +114,7 @@ static int
 set_options(const struct args *a, struct conf *c, struct start *st)
 {
 	const char	*s;
+	size_t		 i;
 	int		 rc = 0;
 
 	if ((s = args_get(a, "cgroup")) != NULL)
@@ -121,6 +125,12 @@ set_options(const struct args *a, struct conf *c, struct start *st)
 		    config_path(c->socket, sizeof c->socket, "socket", s);
 	if (rc == 0)
 		rc = set_listen(a, c, st);
+	for (i = 0; rc == 0 && i < st->naddr; i++)
+		if (tls_lacks(c, st->addr[i]) &&
+		    !c->plain_http_beyond_loopback) {
+			rc = fail("listen: " TLS_LACKS, st->addr[i]);
+			note("cure: %s", TLS_CURE);
+		}
 	if (rc == 0 && st->naddr == 0 && strcmp(c->socket, "none") == 0)
 		rc = fail("expected an address to listen on or a socket");
 	return rc;
@@ -180,14 +190,32 @@ find_users(struct conf *c, struct start *st)
 
 /* ---- the key ----------------------------------------------------------- */
 
+/* What apid alone gets: the key, a line, then what TLS wants, if it does. */
 static int
-seal_token(const char *token, size_t len, int *ret_fd)
+seal_token(const struct conf *c, const char *token, size_t len, int *ret_fd)
 {
 	auto_close int	fd = -1;
+	struct cert	cert = { .ctx = NULL };
+	struct finding	f;
+	char		*pem = NULL;
+	size_t		pem_len = 0;
+	int		ok;
 
+	if (tls_wanted(c)) {
+		if (tls_take(c, &cert, &f) == -1)
+			return fail("%s", f.detail);
+		pem = cert_pem(cert.ctx, &pem_len);
+		SSL_CTX_free(cert.ctx);
+	}
 	fd = memfd_create("token", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd == -1 || write(fd, token, len) != (ssize_t)len ||
-	    fcntl(fd, F_ADD_SEALS, SEALS) == -1)
+	ok = fd != -1 && write(fd, token, len) == (ssize_t)len &&
+	    write(fd, "\n", 1) == 1 &&
+	    (pem_len == 0 || write(fd, pem, pem_len) == (ssize_t)pem_len) &&
+	    fcntl(fd, F_ADD_SEALS, SEALS) == 0;
+	if (pem != NULL)
+		explicit_bzero(pem, pem_len);
+	free(pem);
+	if (!ok)
 		return fail_errno("keep the key");
 	*ret_fd = steal_fd(&fd);
 	return 0;
@@ -225,7 +253,7 @@ token_ok(const char *s, size_t len)
 }
 
 static int
-read_token(const struct args *a, int *ret_fd)
+read_token(const struct args *a, const struct conf *c, int *ret_fd)
 {
 	const char	*file = args_get(a, "token-file"), *from, *env;
 	char		*token;
@@ -250,7 +278,7 @@ read_token(const struct args *a, int *ret_fd)
 		    "characters, as from openssl rand -hex 24", from,
 		    TOKEN_MIN, TOKEN_MAX);
 	else
-		rc = seal_token(token, len, ret_fd);
+		rc = seal_token(c, token, len, ret_fd);
 	explicit_bzero(token, len);
 	free(token);
 	return rc;
@@ -288,13 +316,21 @@ check_only(const struct args *a, const struct conf *c)
 
 	if ((rc = doctor_serve(a, c, "programs")) != 0)
 		return rc;
+	if (tls_wanted(c) && access(c->tls_key, R_OK) == -1 && errno ==
+	    EACCES) {
+		note("tls-key was not checked: %s: %s", c->tls_key,
+		    strerror(errno));
+		return 0;
+	}
+	if ((rc = doctor_serve(a, c, "tls")) != 0)
+		return rc;
 	if (args_get(a, "token-file") == NULL && (env == NULL ||
 	    *env == '\0') && access(WB_TOKEN_FILE, R_OK) == -1) {
 		note("the key was not checked: %s: %s", WB_TOKEN_FILE,
 		    strerror(errno));
 		return 0;
 	}
-	return read_token(a, &fd);
+	return read_token(a, c, &fd);
 }
 
 static int
@@ -302,6 +338,7 @@ become(const struct args *a, const struct conf *c, struct start *st)
 {
 	auto_free char	*privd = xasprintf("%s/privd", c->libexec_dir);
 	auto_free char	*maker = xasprintf("%s/maker", c->libexec_dir);
+	size_t		 i;
 	int		 rc;
 
 	if (strcmp(c->landlock, "none") == 0)
@@ -309,6 +346,9 @@ become(const struct args *a, const struct conf *c, struct start *st)
 		    "configuration says");
 	if ((rc = start(c, st)) != 0 || (rc = reader_start(a, c)) != 0)
 		return rc;
+	/* where the log is not here, nor is this */
+	for (i = 0; i < st->naddr && strcmp(c->log, "stderr") == 0; i++)
+		note("%s://%s", tls_wanted(c) ? "https" : "http", st->addr[i]);
 	return fail_errno("%s", become_privd(privd, maker,
 	    strcmp(c->landlock, "none") != 0));
 }
@@ -337,8 +377,8 @@ serve_main(const struct args *a)
 		return check_only(a, &c);
 	if (geteuid() != 0)
 		return fail("expected to be run as root");
-	if ((rc = read_token(a, &st.token_fd)) != 0 ||
-	    (rc = doctor_serve(a, &c, NULL)) != 0 ||
+	if ((rc = doctor_serve(a, &c, NULL)) != 0 ||
+	    (rc = read_token(a, &c, &st.token_fd)) != 0 ||
 	    (rc = find_users(&c, &st)) != 0)
 		return rc;
 	return become(a, &c, &st);

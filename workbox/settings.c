@@ -25,7 +25,7 @@
 static const char *const	keys[NSETTINGS] = {
 	[SET_SERVER] = "server",
 	[SET_TOKEN_FILE] = "token-file",
-	[SET_CA] = "ca",
+	[SET_CACERT] = "cacert",
 	[SET_ROOTFS] = "default-rootfs",
 };
 
@@ -74,7 +74,7 @@ find_key(const struct line *l, const char *word)
 			return i;
 		nearest_try(&n, word, keys[i], keys[i]);
 	}
-	hint = nearest_hint(&n, "", "expected server, token-file, ca or "
+	hint = nearest_hint(&n, "", "expected server, token-file, cacert or "
 	    "default-rootfs");
 	return bad(l, "there is no key \"%s\"%s", word, hint);
 }
@@ -124,7 +124,7 @@ check(const struct line *l, enum setting_key k, const char *s,
 {
 	switch (k) {
 	case SET_TOKEN_FILE:
-	case SET_CA:
+	case SET_CACERT:
 		if (*s == '/')
 			return xstrdup(s);
 		if (strncmp(s, "~/", 2) == 0 && home != NULL)
@@ -303,7 +303,7 @@ setting(const struct args *a, const char *opt, const char *env,
 	static const char *const	dashed[NSETTINGS] = {
 		[SET_SERVER] = "--server",
 		[SET_TOKEN_FILE] = "--token-file",
-		[SET_CA] = "--ca",
+		[SET_CACERT] = "--cacert",
 		[SET_ROOTFS] = "--rootfs",
 	};
 	const char			*s;

@@ -52,7 +52,7 @@ struct opt {
  * there are; of others complete.c knows some (SANDBOX, FILE ...).
  */
 enum cmd_flags {
-	CMD_CLIENT = 1 << 0,		/* --server, --token-file, --ca */
+	CMD_CLIENT = 1 << 0,		/* --server, --token-file, --cacert */
 	CMD_STATE = 1 << 1,		/* --state, --config */
 	CMD_FORMAT = 1 << 2,		/* --format table|json */
 	CMD_EXEC = 1 << 3,		/* COMMAND [ARG ...] after `--' */
@@ -265,7 +265,9 @@ const char *json_str(const json_t *, const char *key);	/* "" if absent */
 /* ---- the client file (settings.c) -------------------------------------- */
 
 /* ~/.config/workbox/config: what is not given otherwise. */
-enum setting_key { SET_SERVER, SET_TOKEN_FILE, SET_CA, SET_ROOTFS, NSETTINGS };
+enum setting_key {
+	SET_SERVER, SET_TOKEN_FILE, SET_CACERT, SET_ROOTFS, NSETTINGS
+};
 
 struct settings {
 	struct {
@@ -287,8 +289,8 @@ void		 settings_free(struct settings *);
 int		 settings_load(void);
 /*
  * A value by option, environment variable (or NULL) and file, in this order,
- * or NULL.  *ret_where is for messages: "--ca", "WORKBOX_CA",
- * "FILE:LINE: ca"; it lives as long as the process.
+ * or NULL.  *ret_where is for messages: "--cacert", "WORKBOX_CACERT",
+ * "FILE:LINE: cacert"; it lives as long as the process.
  */
 const char	*setting(const struct args *, const char *opt, const char *env,
 		    enum setting_key, const char **ret_where);

@@ -305,6 +305,30 @@ seems token "a blank in it, as serve refuses it" warning \
 : >"$R/etc/workbox/token"
 seems token "it is empty" warning \
     '/etc/workbox/token: expected a key of 16 to 255 .* => \(umask 077; openssl rand -hex 24 >/etc/workbox/token\)'
+put etc/workbox/workbox.conf 'listen = {"192.0.2.1:8790"}'
+seems tls "plain HTTP beyond the loopback" failed \
+    '192.0.2.1:8790: expected a loopback address for plain HTTP => tls-certificate and tls-key, or, .*plain-http-beyond-loopback = yes'
+put etc/workbox/workbox.conf 'listen = {"192.0.2.1:8790"}
+plain-http-beyond-loopback = yes'
+seems tls "it is wanted so" warning \
+    'the key of the API crosses the network in clear at 192.0.2.1:8790, .* => tls-certificate and tls-key, .*'
+put etc/workbox/workbox.conf 'tls-certificate = /etc/cert
+tls-key = /etc/key'
+seems tls "no file" failed \
+    'tls-certificate: /etc/cert: No such file or directory => a file that root can read'
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 9 \
+    -subj /CN=x -keyout "$R/etc/key" -out "$R/etc/cert" 2>/dev/null
+cp "$R/etc/key" "$R/etc/cert" "$work"
+put etc/workbox/workbox.conf 'tls-certificate = /etc/cert
+tls-key = /etc/key'
+seems tls "it ends soon" warning \
+    'tls-certificate: /etc/cert: it ends in [89] days: CN = x, .* => a new certificate'
+chmod 644 "$work/key"
+cp "$work/key" "$work/cert" "$R/etc"
+put etc/workbox/workbox.conf 'tls-certificate = /etc/cert
+tls-key = /etc/key'
+seems tls "others can read the key" failed \
+    'tls-key: /etc/key: others than its owner can read it => chmod 600 /etc/key'
 echo x >>"$R/var/lib/workbox/runtime/wb"
 seems runtime "not whole" warning \
     '.*/runtime/wb is not what SHA256SUMS says => workbox runtime install'
@@ -570,6 +594,10 @@ chmod 666 "$conf"
 refuses config "$conf: expected a file that only root can write" "$WB_BIN" \
     serve --config "$conf"
 chmod 644 "$conf"
+sed "\$atls-certificate = \"$work/cert\"" "$conf" >"$work/tls.conf"
+echo "tls-key = \"$work/key\"" >>"$work/tls.conf"
+refuses tls "tls-key: $work/key: others than its owner can read it" \
+    "$WB_BIN" serve --config "$work/tls.conf"
 mkdir -m 777 "$work/open"
 cp -r "$WB_STATE/runtime" "$work/open/runtime"
 refuses state "$work/open: expected a directory that only root can write" \

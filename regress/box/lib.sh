@@ -43,7 +43,7 @@ serve_pid= watch_pid=
 passed=0 failed=0 skipped=0
 # nobody's client file but the test's
 XDG_CONFIG_HOME=$work/config
-unset WORKBOX_CA
+unset WORKBOX_CACERT
 export WB_PREFIX WB_BIN WB_STATE WB_CGROUP XDG_CONFIG_HOME
 
 wb() { "$WB_BIN" sandbox "$@"; }
@@ -85,7 +85,7 @@ box_serve() {
 	[ -e "$WB_STATE/runtime/runner" ] || box_state
 	port=$(free_port "${WB_PORT:-18790}")
 	WB_PORT=$port
-	WB_URL=http://127.0.0.1:$port
+	WB_URL=${WB_SCHEME:-http}://127.0.0.1:$port
 	WB_TOKEN=${WB_TOKEN:-$(new_token)}
 	WORKBOX_SERVER=$WB_URL WORKBOX_TOKEN=$WB_TOKEN
 	export WB_URL WB_TOKEN WORKBOX_SERVER WORKBOX_TOKEN
@@ -265,7 +265,7 @@ box_cleanup() {
 	[ -z "$watch_pid" ] || kill -TERM "$watch_pid"
 	if [ -n "$serve_pid" ]; then
 		# nobody looks on
-		WORKBOX_SERVER=http://127.0.0.1:$WB_PORT
+		WORKBOX_SERVER=${WB_SCHEME:-http}://127.0.0.1:$WB_PORT
 		for b in $("$WB_BIN" sandbox list --format json 2>/dev/null |
 		    sed -n 's/.*"id": *"\([0-9A-Z]\{26\}\)".*/\1/p'); do
 			"$WB_BIN" sandbox rm "$b" --grace 0 >/dev/null 2>&1 ||

@@ -111,6 +111,9 @@ stop_serve
 is "SIGTERM right behind it ends with 0" "$?" 0
 is "the tree is gone" "$(ls "$WB_STATE/sandboxes")" ""
 start_serve "$WB_BIN" --config "$work/workbox.conf"
+# apid says it once privd has said that it is ready
+said() { tail -n 3 "$work/serve.log" | grep -q 'serving on'; }
+await said
 like "and no box is there" "$(tail -n 3 "$work/serve.log")" \
     "serving on [0-9]+ sockets, 0 boxes"
 box_done

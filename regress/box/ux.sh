@@ -186,32 +186,32 @@ END
 	WORKBOX_SERVER=https://127.0.0.1:$tls
 	no "https: who is not trusted" 125 wb list
 	like "is refused, and what to do is said" "$out" \
-	    '^workbox sandbox list: ask https:.*certificate.*; --ca FILE says whom to trust$'
+	    '^workbox sandbox list: ask https:.*certificate.*: --cacert FILE says whom to trust$'
 	for c in 'sandbox exec one -- true' 'sandbox create --network none' \
 	    'events tail' 'sandbox logs -f one x'; do
 		# shellcheck disable=SC2086	# words
 		no "https: $c, at once" 125 timeout 10 "$WB_BIN" $c
 		like "is refused" "$out" \
-		    'certificate.*; --ca FILE says whom to trust'
+		    'certificate.*: --cacert FILE says whom to trust'
 	done
-	ok "https: --ca" wb list --ca "$work/here.pem"
-	no "https: another one" 125 wb list --ca "$work/other.pem"
-	no "https: another name" 125 wb list --ca "$work/here.pem" \
+	ok "https: --cacert" wb list --cacert "$work/here.pem"
+	no "https: another one" 125 wb list --cacert "$work/other.pem"
+	no "https: another name" 125 wb list --cacert "$work/here.pem" \
 	    --server "https://localhost:$tls"
-	no "https: a file that is not there" 125 wb list --ca "$work/nothing"
+	no "https: a file that is not there" 125 wb list --cacert "$work/nothing"
 	is "is named" "$out" \
-	    "workbox sandbox list: --ca $work/nothing: No such file or directory"
-	no "https: a file that has none" 125 wb list --ca "$work/key"
-	ok "https: WORKBOX_CA" env WORKBOX_CA="$work/here.pem" "$WB_BIN" \
+	    "workbox sandbox list: --cacert $work/nothing: No such file or directory"
+	no "https: a file that has none" 125 wb list --cacert "$work/key"
+	ok "https: WORKBOX_CACERT" env WORKBOX_CACERT="$work/here.pem" "$WB_BIN" \
 	    sandbox list
-	no "https: the option comes first" 125 env WORKBOX_CA="$work/here.pem" \
-	    "$WB_BIN" sandbox list --ca "$work/other.pem"
-	printf 'server = %s\nca = %s\n' "$WORKBOX_SERVER" "$work/here.pem" \
+	no "https: the option comes first" 125 env WORKBOX_CACERT="$work/here.pem" \
+	    "$WB_BIN" sandbox list --cacert "$work/other.pem"
+	printf 'server = %s\ncacert = %s\n' "$WORKBOX_SERVER" "$work/here.pem" \
 	    >"$conf"
 	ok "https: by the client file" env -u WORKBOX_SERVER "$WB_BIN" sandbox \
 	    list
 	no "https: the environment comes before it" 125 env \
-	    WORKBOX_CA="$work/other.pem" "$WB_BIN" sandbox list
+	    WORKBOX_CACERT="$work/other.pem" "$WB_BIN" sandbox list
 	is "https: exec, with input" "$(seq 20000 | wb exec one -- sha256sum)" \
 	    "$(seq 20000 | sha256sum)"
 	rm "$conf"

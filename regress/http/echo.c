@@ -3,10 +3,12 @@
  * asked, for the tests in this directory.
  *
  *	http_echo [-h head_ms] [-b body_ms] [-i idle_ms] [-m max_conns]
- *	    [-a allowed-host] [-p trusted-proxy] [-n] unix|tcp PATH|PORT
+ *	    [-a allowed-host] [-p trusted-proxy] [-n] [-t PEM] unix|tcp
+ *	    PATH|PORT
  *
  * Prints the port (tcp; 0: any) or "ready" and serves until SIGTERM, which
- * stops it gracefully.  -n: at most 64 descriptors.
+ * stops it gracefully.  -n: at most 64 descriptors.  -t: TLS, by certificate
+ * and key of that file, which SIGHUP reads again.
  *
  * events: ?limit=N writes N lines of 1,000 bytes, with the back-pressure of
  * http.h; without limit it lasts until the client goes.  session_get:
@@ -28,6 +30,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cert.h"
 #include "http.h"
 #include "log.h"
 #include "schema.h"
@@ -37,6 +40,7 @@ static struct event_base	*base;
 static struct http_server	*server;
 static unsigned int		 gone[2], calls, drains;
 static size_t			 most;
+static const char		*tls_file;
 
 /* ---- handlers ------------------------------------------------------------ */
 
@@ -234,17 +238,39 @@ on_term(evutil_socket_t fd, short what, void *arg)
 	http_server_stop(server, stopped, NULL);
 }
 
+/* As apid's tls.c does. */
+static void
+on_hup(evutil_socket_t fd, short what, void *arg)
+{
+	static char	text[CERT_PEM_MAX];
+	char		why[CERT_WHY];
+	struct cert	c;
+	enum cert_part	part;
+	FILE		*fp = fopen(tls_file, "r");
+	size_t		n;
+
+	(void)fd; (void)what; (void)arg;
+	if (fp == NULL)
+		err(2, "%s", tls_file);
+	n = fread(text, 1, sizeof(text), fp);
+	(void)fclose(fp);	/* read only */
+	if (cert_load(text, n, text, n, &c, &part, why) == -1)
+		log_warnx("kept: %s", why);
+	else
+		http_server_tls(server, c.ctx);
+}
+
 int
 main(int argc, char *argv[])
 {
 	struct http_conf	 conf = { .authorize = authorize };
 	struct wire_bin		 host, proxy;
 	struct rlimit		 few = { 64, 64 };
-	struct event		*term;
+	struct event		*term, *hup;
 	int			 ch;
 
 	log_init("echo", LOG_L_WARN, 0);
-	while ((ch = getopt(argc, argv, "a:b:h:i:m:np:")) != -1) {
+	while ((ch = getopt(argc, argv, "a:b:h:i:m:np:t:")) != -1) {
 		switch (ch) {
 		case 'a':
 			host = wire_cstr(optarg);
@@ -270,6 +296,9 @@ main(int argc, char *argv[])
 			proxy = wire_cstr(optarg);
 			conf.trusted_proxy = (struct wire_list){ &proxy, 1 };
 			break;
+		case 't':
+			tls_file = optarg;
+			break;
 		default:
 			return 2;
 		}
@@ -282,12 +311,20 @@ main(int argc, char *argv[])
 	server = http_server_new(&conf);
 	term = evsignal_new(base, SIGTERM, on_term, NULL);
 	(void)event_add(term, NULL);
+	hup = evsignal_new(base, SIGHUP, on_hup, NULL);
+	if (tls_file != NULL) {
+		cert_init();
+		on_hup(-1, 0, NULL);
+		(void)event_add(hup, NULL);
+		(void)signal(SIGPIPE, SIG_IGN);
+	}
 	ch = listen_on(argv[optind], argv[optind + 1]);
 	if (http_server_listen(server, ch, strcmp(argv[optind], "tcp") == 0 ?
 	    HTTP_TCP : HTTP_UNIX) == -1)
 		err(2, "listen");
 	(void)event_base_dispatch(base);
 	event_free(term);
+	event_free(hup);
 	http_server_free(server);
 	event_base_free(base);
 	return 0;

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -33,9 +34,19 @@ def check(text, ok, *more):
             print("#   %.600r" % (m,))
 
 
+class TLSSocket(ssl.SSLSocket):
+    def shutdown(self, how):    # the socket's, not to be deaf in TLS
+        socket.socket.shutdown(self, how)
+
+
 class Server:
-    """One http_echo on a unix socket or on TCP."""
-    def __init__(self, *options, tcp=False):
+    """One http_echo on a unix socket, on TCP, or on TCP in TLS."""
+    def __init__(self, *options, tcp=False, tls=None):
+        self.tls = None
+        if tls:
+            self.tls = ssl.create_default_context(cafile=tls)
+            self.tls.sslsocket_class = TLSSocket
+            options, tcp = ["-t", tls, *options], True
         self.dir = tempfile.TemporaryDirectory(prefix="wb-http.")
         self.path = self.dir.name + "/s"
         where = ["tcp", "0"] if tcp else ["unix", self.path]
@@ -46,11 +57,15 @@ class Server:
         line = self.p.stdout.readline().strip()
         self.port = int(line) if tcp else None
 
-    def connect(self, timeout=20):
+    def connect(self, timeout=20, plain=False):
         s = socket.socket(socket.AF_INET if self.port else socket.AF_UNIX)
         s.settimeout(timeout)
         s.connect(("127.0.0.1", self.port) if self.port else self.path)
-        return s
+        if not self.tls or plain:
+            return s
+        # the socket's end alone is none in TLS, and raises
+        return self.tls.wrap_socket(s, server_hostname="localhost",
+                                    suppress_ragged_eofs=False)
 
     def talk(self, data, shut=False):
         """All that comes until the server closes."""
@@ -63,7 +78,10 @@ class Server:
                 except OSError:
                     pass
             t = threading.Thread(target=send)
-            t.start()
+            if self.tls:
+                t.run()     # one thread at a time is in OpenSSL
+            else:
+                t.start()
             got = bytearray()
             try:
                 while True:
@@ -71,13 +89,15 @@ class Server:
                     if not d:
                         break
                     got += d
-            except (socket.timeout, ConnectionResetError) as e:
+            except (socket.timeout, ConnectionResetError,
+                    ssl.SSLEOFError) as e:
                 got += b"<%s>" % type(e).__name__.encode()
             try:
                 s.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
-            t.join()
+            if not self.tls:
+                t.join()
         return bytes(got)
 
     def get(self, path, *fields):
@@ -705,6 +725,201 @@ def test_streams(s):
               [200, 200], got[-300:])
 
 
+def certificate(path, name):
+    r = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+         "/CN=" + name, "-addext", "subjectAltName=DNS:localhost", "-keyout",
+         path + ".key", "-out", path], stderr=subprocess.PIPE)
+    with open(path, "a") as f:
+        f.write(open(path + ".key").read())
+    return r.returncode == 0
+
+
+def hello(s):
+    """A connection with the client's first word of a handshake, and no
+    more."""
+    inc, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    o = s.tls.wrap_bio(inc, out, server_hostname="localhost")
+    try:
+        o.do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    c = s.connect(plain=True)
+    c.sendall(out.read())
+    return c
+
+
+def test_tls():
+    with tempfile.TemporaryDirectory(prefix="wb-http.") as d:
+        if not certificate(d + "/one", "one"):
+            return
+        for test in (test_bodies, test_expect, test_pipeline, test_gone,
+                     test_streams):
+            print("# %s in TLS" % test.__name__)
+            s = Server(tls=d + "/one")
+            test(s)
+            code, log = end(s)
+            check("nothing in the log", log == "", log)
+        tls_handshakes(d + "/one")
+        certificate(d + "/two", "two")
+        tls_reload(d)
+
+
+def closed(c, timeout=5):
+    c.settimeout(timeout)
+    try:
+        while c.recv(65536):
+            pass
+        return True
+    except ConnectionError:
+        return True
+    except socket.timeout:
+        return False
+
+
+def tls_handshakes(pem):
+    s = Server("-h", "300", tls=pem)
+    for what, first in (("nothing", b""), ("a part of a record", b"\x16\x03"),
+                        ("a part of a hello", b"\x16\x03\x01\x02\x00\x01\x00"
+                         b"\x01\xfc\x03\x03" + bytes(300))):
+        with s.connect(plain=True) as c:
+            c.sendall(first)
+            t = time.monotonic()
+            check("a handshake of %s is cut in time" % what, closed(c) and
+                  0.2 < time.monotonic() - t < 4)
+    with hello(s) as c:
+        t = time.monotonic()
+        check("a handshake without its last word is cut in time",
+              closed(c) and 0.2 < time.monotonic() - t < 4)
+    with s.connect(plain=True) as c:
+        stop = threading.Event()
+
+        def drip():
+            try:
+                for b in b"\x16\x03\x01\x02\x00" + bytes(300):
+                    c.sendall(bytes([b]))
+                    if stop.wait(0.02):
+                        break
+            except OSError:
+                pass
+        th = threading.Thread(target=drip)
+        t = time.monotonic()
+        th.start()
+        check("one that drips is cut in time", closed(c) and
+              time.monotonic() - t < 4)
+        stop.set()
+        th.join()
+    got = s.talk(b"GET /v1/events?limit=3 HTTP/1.0\r\nHost: localhost\r\n" +
+                 KEY + b"\r\n")
+    check("HTTP/1.0: a stream ends as TLS does", got.endswith(
+        3 * (999 * b"x" + b"\n")), got[-100:])
+    got = s.talk(b"GET /v1/events?limit=3&after=1 HTTP/1.0\r\nHost: "
+                 b"localhost\r\n" + KEY + b"\r\n")
+    check("HTTP/1.0: one that is cut does not", got.endswith(
+        (b"<SSLEOFError>", b"<ConnectionResetError>")), got[-100:])
+    with s.connect(plain=True) as c:
+        c.sendall(request("GET", "/healthz"))
+        got = b""
+        while True:
+            part = c.recv(65536)
+            if not part:
+                break
+            got += part
+        got = answers(got)
+        check("plain HTTP is answered in plain HTTP", len(got) == 1 and
+              got[0][0] == 400 and "https://" in got[0][2]["detail"], got)
+    with s.connect(plain=True) as c:
+        c.sendall(b"\x80\x2e\x01\x00\x02" + os.urandom(60))
+        check("garbage ends it", closed(c))
+    with s.connect() as c:
+        k = socket.socket(fileno=os.dup(c.fileno()))
+        k.sendall(os.urandom(100))
+        check("garbage behind a handshake ends it", closed(k))
+        k.close()
+    end(s)
+    s = Server("-m", "40", tls=pem)
+    mine = s.connect()
+    held = [hello(s) for i in range(100)]
+    check("100 half handshakes, 10 places: others are served",
+          s.get("/healthz")[0] == 200)
+    n = s.counts()["conns"]
+    check("and the oldest are gone", n <= 13 and closed(held[0]) and
+          not closed(held[-1], 0.2), n)
+    mine.sendall(request("GET", "/healthz", close=True))
+    check("who was there before is not shed for them",
+          mine.recv(100).startswith(b"HTTP/1.1 200"))
+    for c in held + [mine]:
+        c.close()
+    end(s)
+    s = Server(tls=pem)
+    s.counts()
+    for what, most in (("idle", 48 << 10), ("with a part of a record",
+                                            64 << 10)):
+        before = s.memory()
+        held = [s.connect() for i in range(100)]
+        for c in held:
+            c.sendall(request("GET", "/healthz"))
+            c.recv(4000)
+            if most > 48 << 10:
+                k = socket.socket(fileno=os.dup(c.fileno()))
+                k.sendall(b"\x17\x03\x03\x40\x00" + bytes(10000))
+                k.close()
+        s.counts()
+        grown = (s.memory() - before) // 100
+        check("a connection in TLS, %s: at most %d KiB (%d)" % (
+            what, most >> 10, grown), SANITIZED or grown < most, grown)
+        for c in held:
+            socket.socket.close(c)
+    end(s)
+
+
+def tls_reload(d):
+    s = Server(tls=d + "/one")
+
+    def subject(c):
+        return dict(x[0] for x in c.getpeercert()["subject"])["commonName"]
+
+    def hup(text):
+        with open(d + "/one", "w") as f:
+            f.write(text)
+        s.p.send_signal(signal.SIGHUP)
+    old = s.connect()
+    check("a certificate", subject(old) == "one")
+    stream = s.connect()
+    stream.sendall(request("GET", "/v1/events?limit=20000", KEY, close=True))
+    two = open(d + "/two").read()
+    s.tls.load_verify_locations(d + "/two")
+    hup(two)
+    for _ in range(200):
+        with s.connect() as c:
+            now = subject(c)
+        if now == "two":
+            break
+        time.sleep(0.02)    # the pace of asking
+    check("another one, for connections from then on", now == "two", now)
+    old.sendall(request("GET", "/healthz", close=True))
+    check("those that were there stay", old.recv(100).startswith(
+        b"HTTP/1.1 200"))
+    got = bytearray()
+    while True:
+        part = stream.recv(1 << 16)
+        if not part:
+            break
+        got += part
+    check("a stream across it is whole",
+          len(answers(bytes(got))[0][2]) == 20000000)
+    for bad in ("", two[:500], two.split("-----BEGIN PRIVATE")[0]):
+        hup(bad)
+        s.counts()
+        with s.connect() as c:
+            check("a bad one changes nothing", subject(c) == "two")
+    old.close()
+    stream.close()
+    code, log = end(s)
+    check("and it is told", log.count("kept: ") == 3, log)
+
+
 def test_stop():
     s = Server()
     idle, held, stream, half = (s.connect() for _ in range(4))
@@ -772,7 +987,7 @@ def run():
         test(s)
         code, log = end(s)
         check("nothing in the log", log == "", log)
-    for test in (test_hosts, test_slow, test_many, test_stop):
+    for test in (test_hosts, test_slow, test_many, test_tls, test_stop):
         if only in (None, test.__name__):
             test()
 

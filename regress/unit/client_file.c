@@ -41,10 +41,10 @@ START_TEST(client_files)
 	with_input("", A(NULL), "sandbox", "list", NULL);
 	expect(125, "", "/conf/workbox/config:1: there is no key \"sevrer\"; "
 	    "did you mean server?", NULL);
-	client_file = "server = https://127.0.0.1:1\nca = /nonexistent\n";
+	client_file = "server = https://127.0.0.1:1\ncacert = /nonexistent\n";
 	with_input("", A(NULL), "sandbox", "list", NULL);
-	expect(125, "", "/conf/workbox/config:2: ca /nonexistent: No such file",
-	    NULL);
+	expect(125, "", "/conf/workbox/config:2: cacert /nonexistent: No such "
+	    "file", NULL);
 	/* The environment's key comes before the file's. */
 	client_file = "server = http://127.0.0.1:%d\n"
 	    "token-file = /nonexistent\n";

@@ -243,7 +243,7 @@ set_env(void)
 	snprintf(server, sizeof server, "http://127.0.0.1:%d", port);
 	snprintf(here, sizeof here, "%s/conf", dir);
 	unsetenv("WORKBOX_SERVER");
-	unsetenv("WORKBOX_CA");
+	unsetenv("WORKBOX_CACERT");
 	unsetenv("NO_COLOR");
 	if (env_server)
 		setenv("WORKBOX_SERVER", server, 1);

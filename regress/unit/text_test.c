@@ -249,11 +249,11 @@ START_TEST(settings_good)
 	ck_assert_ptr_null(set.key[SET_SERVER].val);
 	good("# all\n\n  server=unix:/run/x  # why\n"
 	    "\ttoken-file = '/a b#c\"'\t\n"
-	    "ca = \"~/ca.pem\"# x\ndefault-rootfs = debian");
+	    "cacert = \"~/ca.pem\"# x\ndefault-rootfs = debian");
 	ck_assert_str_eq(set.key[SET_SERVER].val, "unix:/run/x");
 	ck_assert_int_eq(set.key[SET_SERVER].line, 3);
 	ck_assert_str_eq(set.key[SET_TOKEN_FILE].val, "/a b#c\"");
-	ck_assert_str_eq(set.key[SET_CA].val, "/home/u/ca.pem");
+	ck_assert_str_eq(set.key[SET_CACERT].val, "/home/u/ca.pem");
 	ck_assert_str_eq(set.key[SET_ROOTFS].val, "debian");
 	ck_assert_int_eq(set.key[SET_ROOTFS].line, 6);
 }
@@ -264,10 +264,10 @@ START_TEST(settings_refused)
 	refused("sever = x\n", "f:1: there is no key \"sever\"; did you mean "
 	    "server?");
 	refused("\n\nrootfs = x\n", "f:3: there is no key \"rootfs\"; "
-	    "expected server, token-file, ca or default-rootfs");
+	    "expected server, token-file, cacert or default-rootfs");
 	refused("server\n", "f:1: expected KEY = VALUE");
 	refused("= x\n", "f:1: there is no key \"\"; expected server, "
-	    "token-file, ca or default-rootfs");
+	    "token-file, cacert or default-rootfs");
 	refused("server =\n", "f:1: server: expected a value");
 	refused("server = \"\"\n", "f:1: server: expected a value");
 	refused("server = # x\n", "f:1: server: expected a value");
@@ -279,14 +279,14 @@ START_TEST(settings_refused)
 	    "the end");
 	refused("server = a\"b\"\n", "f:1: server: expected quotes around the "
 	    "whole value");
-	refused("ca = \"/a\\\"b\"\n", "f:1: ca: expected no \\ between double "
+	refused("cacert = \"/a\\\"b\"\n", "f:1: cacert: expected no \\ between double "
 	    "quotes");
-	refused("ca = \"/${HOME}/b\"\n", "f:1: ca: expected no ${ between "
+	refused("cacert = \"/${HOME}/b\"\n", "f:1: cacert: expected no ${ between "
 	    "double quotes");
 	refused("server = a\n#\nserver = a\n", "f:3: server is given twice, "
 	    "first in line 1");
-	refused("ca = x.pem\n", "f:1: ca: expected an absolute path, or one "
-	    "that begins with ~/, not \"x.pem\"");
+	refused("cacert = x.pem\n", "f:1: cacert: expected an absolute path, or "
+	    "one that begins with ~/, not \"x.pem\"");
 	refused("token-file = ~u/x\n", "f:1: token-file: expected an absolute "
 	    "path, or one that begins with ~/, not \"~u/x\"");
 	refused("default-rootfs = ../x\n", "f:1: default-rootfs: expected a "
@@ -301,7 +301,7 @@ START_TEST(settings_refused)
 	ck_assert_str_eq(why, "f:1: expected text");
 	/* no home, no ~ */
 	settings_free(&set);
-	ck_assert_int_eq(settings_parse("f", "ca = ~/x", 8, NULL, &set, why),
+	ck_assert_int_eq(settings_parse("f", "cacert = ~/x", 12, NULL, &set, why),
 	    -1);
 }
 END_TEST
@@ -309,7 +309,7 @@ END_TEST
 /* Of any bytes either a file or one line that says why not. */
 START_TEST(settings_any)
 {
-	static const char	letters[] = "server=ca \t#\"'\\\n~/x\0${}\xff";
+	static const char	letters[] = "server=cacert \t#\"'\\\n~/x\0${}\xff";
 	char			text[48];
 	unsigned int		seed = 1, i, k, n;
 
