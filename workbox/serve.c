@@ -360,7 +360,7 @@ serve_conf(const struct args *a, struct conf *c, struct start *st)
 
 	if ((rc = config_load(a, c)) != 0 || (rc = set_options(a, c, st)) != 0)
 		return rc;
-	return read_token(a, &st->token_fd);
+	return read_token(a, c, &st->token_fd);
 }
 
 static int

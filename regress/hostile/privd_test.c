@@ -19,6 +19,7 @@
 
 #include "../proto/inject.h"
 #include "fds.h"
+#include "server.h"
 #include "privd_test.h"
 
 struct rig	r;
@@ -304,12 +305,12 @@ stop(void)
 static void
 fresh(void)
 {
-	struct server_conf	s;
+	struct server_conf	sc;
 	int			fds[READER_FDS];
 
-	server_fill(&r.conf, &s);
-	ck_assert_int_ne(fds[READER_SERVER] = server_seal("server", &s,
-	    sizeof(s)), -1);
+	server_fill(&r.conf, &sc);
+	ck_assert_int_ne(fds[READER_SERVER] = server_seal("server", &sc,
+	    sizeof(sc)), -1);
 	ck_assert_int_ne(fds[READER_CONF] = conf_seal(&r.conf), -1);
 	ck_assert_int_ne(fds[READER_TOKEN] = server_seal("token", "another",
 	    7), -1);
