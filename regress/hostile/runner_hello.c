@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "fds.h"
+#include "older.h"
 #include "runner_case.h"
 
 /* ---- handshake ------------------------------------------------------- */
@@ -55,6 +56,36 @@ START_TEST(test_wrong_token)
 	ck_assert_uint_eq(m.row->type, MSG_RUNNER_NONCE);
 	ck_assert_uint_eq(m.body.runner_nonce.nonce.len, 32);
 	ck_assert_mem_eq(m.body.runner_nonce.nonce.data, b.nonce, 32);
+	chan_close(&c);
+}
+END_TEST
+
+/* A host of another version learns which is spoken here, and no more. */
+START_TEST(test_other_version)
+{
+	struct msg_runner_hello	h = { .role = "host", .token = { b.token, 32 } };
+	struct chan		c;
+	struct msg		m;
+	unsigned int		v;
+
+	for (v = runner_version - 2; v <= runner_version + 1; v++) {
+		if (v == runner_version)
+			continue;
+		chan_init(&c, box_dial(&b), A_APID, A_RUNNER, S_HELLO);
+		chan_speak(&c, v);
+		ck_assert_int_eq(chan_ask(&c, MSG_RUNNER_HELLO, &h, -1, NULL),
+		    0);
+		ck_assert_int_eq(box_recv(&c, &m), -1);
+		ck_assert_int_eq(errno, EBADMSG);
+		ck_assert_uint_eq(c.theirs, runner_version);
+		ck_assert_int_eq(box_recv(&c, &m), -1);
+		ck_assert_int_eq(errno, ECONNRESET);
+		chan_close(&c);
+	}
+	hello(&c, "host", b.token, &m);
+	ck_assert_uint_eq(m.row->type, MSG_RUNNER_NONCE);
+	ck_assert_uint_eq(m.body.runner_nonce.nonce.len, 32);
+	ck_assert_uint_gt(m.body.runner_nonce.sessions_max, 0);
 	chan_close(&c);
 }
 END_TEST
@@ -294,6 +325,7 @@ case_hello(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 240);
 	tcase_add_test(t, test_wrong_token);
+	tcase_add_test(t, test_other_version);
 	tcase_add_test(t, test_nonce_once);
 	tcase_add_test(t, test_one_peer);
 	tcase_add_test(t, test_too_early);
