@@ -57,6 +57,7 @@ chan_init(struct chan *c, int fd, unsigned int self, unsigned int peer,
 	c->state = state;
 	c->version = (self | peer) & (A_RUNNER | A_WB) ?
 	    PROTO_RUNNER_VERSION : PROTO_VERSION;
+	c->find = proto_find;
 	if (fd == -1)
 		return;
 	if ((fl = fcntl(fd, F_GETFL)) != -1)
@@ -115,22 +116,15 @@ chan_queue(struct chan *c, const uint8_t *data, size_t len, int fd)
 	return 0;
 }
 
-static const struct wire_desc *
-desc_of(const struct chan *c, const struct proto_row *r, struct wire_desc *d)
-{
-	return c->older == NULL ? r->desc : c->older(r, c->version, d);
-}
-
 int
 chan_send(struct chan *c, unsigned int type, uint32_t rid, const void *body,
     int fd_arg)
 {
 	auto_close int			 fd = fd_arg;
-	const struct proto_row		*row = proto_find(type);
+	const struct proto_row		*row = c->find(type);
 	uint32_t			 head[3] = { c->version, type, rid };
 	ssize_t				 h, n;
 	const char			*no;
-	struct wire_desc		 d;
 	int				 r;
 
 	if (c->fd == -1) {
@@ -145,8 +139,8 @@ chan_send(struct chan *c, unsigned int type, uint32_t rid, const void *body,
 		errno = EINVAL;
 		return -1;
 	}
-	n = wire_encode(desc_of(c, row, &d), body, out_buf + h,
-	    sizeof(out_buf) - (size_t)h);
+	n = wire_encode(row->desc, body, out_buf + h, sizeof(out_buf) -
+	    (size_t)h);
 	no = n == -1 ? wire_error() : proto_refuse(row, c->self, c->peer,
 	    S_ALL, (size_t)(h + n));
 	if (no != NULL) {
@@ -270,7 +264,6 @@ chan_check(struct chan *c, size_t len, int fd, struct msg *ret)
 {
 	const struct proto_row	*row;
 	uint32_t		 head[3];
-	struct wire_desc	 d;
 	ssize_t			 h;
 	const char		*no;
 
@@ -280,14 +273,14 @@ chan_check(struct chan *c, size_t len, int fd, struct msg *ret)
 	if (head[0] != c->version)
 		return chan_fault(c, "version %u, expected %u", head[0],
 		    c->version);
-	row = proto_find(head[1]);
+	row = c->find(head[1]);
 	if ((no = proto_refuse(row, c->peer, c->self, c->state, len)) != NULL)
 		return chan_fault(c, "%s (%u): %s", proto_name(head[1]),
 		    head[1], no);
 	if ((fd != -1) != (row->fd != FD_NONE) || !fd_is(fd, row->fd))
 		return chan_fault(c, "%s: descriptor missing, not due, or of "
 		    "another kind", row->name);
-	if (wire_decode(desc_of(c, row, &d), in_buf + h, len - (size_t)h,
+	if (wire_decode(row->desc, in_buf + h, len - (size_t)h,
 	    &ret->body) == -1)
 		return chan_fault(c, "%s", wire_error());
 	ret->row = row;

@@ -1,9 +1,9 @@
 /*
  * older.c: the protocol of host and runner as it was a version ago.
  *
- * A message is what proto.def says without the fields behind a SINCE of a
- * later version.  They are the last of their row, so that the older
- * description is the newer one, cut; in a struct they read as zero.
+ * A message is what proto.def says without the fields behind a SINCE.  They
+ * are the last of their row, so that the older description is the newer one,
+ * cut; in a struct they read as zero.
  *
  * Linked into whoever speaks to a runner, or is one: not into privd.
  */
@@ -21,33 +21,43 @@
 #define SINCE(m, v)	SINCE_##m, BEFORE_##m = SINCE_##m - 1,
 #include "proto.def"
 
+/* What is older than the version before is spoken by nobody. */
+#define SINCE(m, v)							\
+	_Static_assert((v) == PROTO_RUNNER_VERSION, #m ": its SINCE goes");
+#include "proto.def"
+
 static const struct {
 	const struct wire_desc	*desc;
-	unsigned int		 version;
-	size_t			 nfields;	/* of versions before it */
+	size_t			 nfields;
 } later[] = {
-#define SINCE(m, v)	{ &wire_msg_##m, v, SINCE_##m },
+#define SINCE(m, v)	{ &wire_msg_##m, SINCE_##m },
 #include "proto.def"
 };
 
-static const struct wire_desc *
-older_desc(const struct proto_row *row, unsigned int version,
-    struct wire_desc *room)
-{
-	size_t	i;
+#define NLATER	(sizeof(later) / sizeof(later[0]))
 
-	for (i = 0; i < sizeof(later) / sizeof(later[0]); i++)
-		if (later[i].desc == row->desc && version < later[i].version) {
-			*room = *row->desc;
-			room->nfields = later[i].nfields;
-			return room;
+static const struct proto_row *
+older_find(unsigned int type)
+{
+	static struct wire_desc	 desc[NLATER];
+	static struct proto_row	 rows[NLATER];
+	const struct proto_row	*row = proto_find(type);
+	size_t			 i;
+
+	for (i = 0; row != NULL && i < NLATER; i++)
+		if (later[i].desc == row->desc) {
+			desc[i] = *row->desc;
+			desc[i].nfields = later[i].nfields;
+			rows[i] = *row;
+			rows[i].desc = &desc[i];
+			return &rows[i];
 		}
-	return row->desc;
+	return row;
 }
 
 void
 chan_speak(struct chan *c, unsigned int version)
 {
 	c->version = version;
-	c->older = version < PROTO_RUNNER_VERSION ? older_desc : NULL;
+	c->find = version < PROTO_RUNNER_VERSION ? older_find : proto_find;
 }

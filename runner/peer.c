@@ -204,7 +204,7 @@ chunk_now(struct peer *p, uint32_t rid, const struct msg_session_chunk *b)
 
 	m.bytes.len = 0;
 	if ((h = wire_head_encode(head, buf, sizeof(buf))) == -1 ||
-	    (n = wire_encode(proto_find(MSG_SESSION_CHUNK)->desc, &m, buf + h,
+	    (n = wire_encode(p->ch.find(MSG_SESSION_CHUNK)->desc, &m, buf + h,
 	    sizeof(buf) - (size_t)h)) == -1)
 		return 0;
 	end = buf + h + n;
