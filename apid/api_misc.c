@@ -15,8 +15,10 @@ api_healthz(struct http_req *r)
 void
 api_version(struct http_req *r)
 {
-	http_reply_json(r, 200, json_pack("{ssss}", "version",
-	    PACKAGE_VERSION, "api", "v1"));
+	http_reply_json(r, 200, json_pack("{ss ss sI sI}", "version",
+	    PACKAGE_VERSION, "api", "v1",
+	    "protocol", (json_int_t)runner_version,
+	    "protocolOldest", (json_int_t)runner_version - 1));
 }
 
 struct box *

@@ -23,6 +23,7 @@
 #include "conf.h"
 #include "denied.h"
 #include "http.h"
+#include "older.h"
 #include "proto.h"
 #include "ulid.h"
 
@@ -124,6 +125,7 @@ unsigned int text_signal(const char *);
 enum peer_end {
 	PEER_GONE,		/* it closed its channel, or the socket broke */
 	PEER_LATE,		/* an answer is late; it never reads */
+	PEER_VERSION,		/* in HELLO: it speaks another, peer_theirs() */
 	PEER_WRONG		/* it broke protocol */
 };
 
@@ -139,6 +141,9 @@ struct peer *peer_new(const char *name, int fd, unsigned int actor,
 	    void *arg);
 void	*peer_arg(const struct peer *);
 void	peer_state(struct peer *, unsigned int chan_state);
+/* A runner's: which version is spoken; which its last packet carried, or 0. */
+void	peer_speak(struct peer *, unsigned int version);
+unsigned int peer_theirs(const struct peer *);
 /*
  * Asks.  cb (NULL: nobody listens) gets the answer, of the due type or
  * MSG_ERROR, valid during the call and with its descriptor, or NULL: the
@@ -263,6 +268,11 @@ struct box {
 
 	struct boot		*boot;		/* owned; boot.c */
 	struct peer		*runner;	/* owned; NULL: no channel */
+	/* the protocol that its runner speaks; 0: it has not said so yet */
+	unsigned int		 speaks;
+	int			 misfit;	/* none that we speak */
+	char			 runner_version[64];	/* by its own word */
+	uint64_t		 sessions_max;	/* ... or 0 */
 	struct event		 retry;		/* attach again */
 	unsigned int		 retries;
 	struct bucket		 log_rate, announce_rate, msg_rate;
@@ -287,6 +297,8 @@ struct box *box_new(const char *id, const char *tenant, const char *by,
 /* From a row of stored. */
 struct box *box_load(const struct row_sandbox *);
 void	 box_row(const struct box *, struct row_sandbox *ret);
+/* SUSPECT: there is no channel to its runner, or none that could be. */
+void	 box_unheard(struct box *);
 struct box *box_ref(struct box *);
 void	 box_unref(struct box *);		/* frees the last */
 /* Leaves the tables: DELETED, or never was.  Drops the tables' reference. */
@@ -392,6 +404,11 @@ void	 boot_attach(struct box *,
 void	 boot_abort(struct box *, const char *why);
 /* The box's pid 1 has ended, or its channel broke. */
 void	 boot_lost(struct box *, const char *why);
+/*
+ * The same, of a channel that closed or told of a version (theirs, else 0).
+ * In HELLO it may be for the version: then the other one is tried.
+ */
+void	 boot_closed(struct box *, unsigned int theirs, const char *why);
 /*
  * Nonsense from a runner, or facts that differ: frozen by privd, moved to
  * QUARANTINED with the field as reason, channel closed.

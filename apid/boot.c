@@ -14,6 +14,13 @@
  *	    already: they are read while the network is opened)	-> SETTLE
  *   SETTLE  READY is written (stored, durable)			-> done
  *
+ * A runner may be of an earlier server: an older one that still runs, or the
+ * runtime that is installed.  Its version of the protocol is found in HELLO:
+ * where it tells another than ours, or closes the channel on ours without a
+ * word, ATTACH and HELLO are done once more in the other one that we speak
+ * (boot_closed()).  One that speaks neither cannot be made; one that runs is
+ * SUSPECT runner-version, runs on, and is tried again by the timer.
+ *
  * A box that runs already begins at ATTACH, has no nonce to give any more
  * (an empty one is due; anything else condemns it) and needs no SETTLE.
  *
@@ -30,6 +37,7 @@
  * Must never: let a session start before SETTLE, or believe a fact that the
  * host did not see.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +58,8 @@ struct boot {
 	struct box		*box;		/* referenced */
 	enum boot_step		 step;
 	int			 attach;	/* the box runs already */
+	unsigned int		 speaks;	/* of HELLO: the one that is tried */
+	int			 tried;		/* the other one was */
 	char			 actor[64], request[27];
 	char			 aborted[128];	/* why, or "" */
 	unsigned int		 waited_ms;	/* between the same questions */
@@ -102,6 +112,7 @@ boot_new(struct box *b, int attach)
 
 	o->box = box_ref(b);
 	o->attach = attach;
+	o->speaks = b->speaks != 0 && !b->misfit ? b->speaks : runner_version;
 	o->since = mono_us();
 	TAILQ_INIT(&o->followers);
 	(void)evtimer_assign(&o->again, env.base, boot_again, o);
@@ -220,7 +231,7 @@ attach_fail(struct boot *o, const char *detail)
 
 	log_warnx("box %s: attach: %s", b->id, detail);
 	runner_close(b);
-	box_health(b, SUSPECT, "control");
+	box_unheard(b);
 	tv.tv_sec = b->retries < 5 ? 1 << b->retries : RETRY_MAX_S;
 	b->retries++;
 	if (b->listed && event_add(&b->retry, &tv) == -1)
@@ -283,6 +294,54 @@ boot_lost(struct box *b, const char *why)
 	if (o == NULL || o->step == B_OVER || o->step == B_SETTLE)
 		return;		/* SETTLE looks for itself */
 	boot_fail(o, CODE_CREATE_FAILED, why);
+}
+
+/* Neither of ours: 0 where it has not said which. */
+static void
+boot_misfit(struct boot *o, unsigned int theirs)
+{
+	struct box	*b = o->box;
+	char		 why[256], is[32] = "another one";
+
+	if (theirs != 0)
+		(void)snprintf(is, sizeof(is), "%u", theirs);
+	(void)snprintf(why, sizeof(why), "the runner closed its channel, or "
+	    "speaks version %s of the protocol, not %u or %u: %s", is,
+	    runner_version, runner_version - 1, !o->attach ?
+	    "`workbox runtime install' puts the one that does into place" :
+	    theirs > runner_version ?
+	    "serve with the newer release again, or remove it" :
+	    "remove it, or serve once more with the release that made it");
+	if (o->attach) {
+		b->misfit = 1;
+		b->speaks = theirs;
+		b->runner_version[0] = '\0';
+		b->sessions_max = 0;
+	}
+	boot_fail(o, CODE_CREATE_FAILED, why);
+}
+
+void
+boot_closed(struct box *b, unsigned int theirs, const char *why)
+{
+	struct boot	*o = b->boot;
+	unsigned int	 other;
+
+	/* one that is known to speak ours has another reason */
+	if (o == NULL || o->step != B_HELLO || o->aborted[0] != '\0' ||
+	    (theirs == 0 && b->speaks != 0 && !b->misfit)) {
+		boot_lost(b, why);
+		return;
+	}
+	other = theirs != 0 ? theirs : runner_version - 1;
+	if (o->tried || other + 1 < runner_version || other > runner_version ||
+	    other == o->speaks) {
+		boot_misfit(o, theirs);
+		return;
+	}
+	o->tried = 1;
+	o->speaks = other;
+	boot_attach_ask(o);
 }
 
 int
@@ -559,6 +618,11 @@ boot_nonce(void *arg, const struct msg *m)
 		boot_fail(o, CODE_CREATE_FAILED, m->body.error.detail);
 		return;
 	}
+	b->speaks = o->speaks;
+	b->misfit = 0;
+	(void)str_copy(b->runner_version, m->body.runner_nonce.version,
+	    sizeof(b->runner_version));		/* fits: proto.def */
+	b->sessions_max = m->body.runner_nonce.sessions_max;
 	/* the first time there is one, and never again */
 	if ((m->body.runner_nonce.nonce.len == 0) != o->attach) {
 		o->result.code = CODE_WRONG_NONCE;
@@ -598,6 +662,7 @@ boot_attached(void *arg, const struct msg *m)
 	o->step = B_HELLO;
 	o->waited_ms = 0;
 	runner_open(b, m->fd);
+	peer_speak(b->runner, o->speaks);
 	hello.token = m->body.box_attached.token;
 	peer_ask(b->runner, MSG_RUNNER_HELLO, &hello, T_BOOT, boot_nonce, o);
 }

@@ -397,6 +397,13 @@ box_health(struct box *b, enum wb_health h, const char *part)
 	(void)str_copy(b->part, part, sizeof(b->part));	/* cut is fine */
 }
 
+void
+box_unheard(struct box *b)
+{
+	box_health(b, SUSPECT, b->misfit ? code_name(CODE_RUNNER_VERSION) :
+	    "control");
+}
+
 int
 box_usable(const struct box *b)
 {
@@ -442,6 +449,13 @@ box_refuses(const struct box *b, const char **ret_why)
 		    "again.";
 		return CODE_DISK_FLOOR;
 	}
+	if (b->misfit) {
+		*ret_why = "What runs in the sandbox speaks a version of the "
+		    "protocol that this server does not: see `workbox "
+		    "version'. Remove the sandbox and make it anew, or serve "
+		    "once more with the release that made it.";
+		return CODE_RUNNER_VERSION;
+	}
 	if (!box_usable(b)) {
 		*ret_why = "The sandbox runs, but is not connected yet: try "
 		    "again.";
@@ -460,8 +474,8 @@ cpus_json(uint64_t milli)
 json_t *
 box_row_json(const struct row_sandbox *r)
 {
-	return json_pack("{ss ss ss so ss sn ss sn sn sn s{sI so sI} so so "
-	    "so ss so}",
+	return json_pack("{ss ss ss so ss sn ss sn sn sn s{sI so sI} so sn "
+	    "so so ss so}",
 	    "id", r->id, "name", r->name, "state",
 	    state_name((unsigned int)r->state),
 	    "stateReason", text_json_or_null(r->reason),
@@ -471,10 +485,24 @@ box_row_json(const struct row_sandbox *r)
 	    "limits", "memoryBytes", (json_int_t)r->memory_bytes,
 	    "cpus", cpus_json(r->cpu_milli), "pids", (json_int_t)r->pids,
 	    "rootfs", text_json_or_null(r->rootfs),
-	    "labels", list_to_object(&r->labels),
+	    "runner", "labels", list_to_object(&r->labels),
 	    "createdAt", time_json(r->created_ms),
 	    "createdBy", r->created_by,
 	    "changedAt", time_json(r->changed_ms));
+}
+
+/* What its runner says of itself, as long as it is there to say it. */
+static json_t *
+runner_json(const struct box *b)
+{
+	if (b->runner == NULL && !b->misfit)
+		return json_null();
+	return json_pack("{so so so}",
+	    "version", text_json_or_null(b->runner_version),
+	    "protocol", b->speaks == 0 ? json_null() :
+	    json_integer((json_int_t)b->speaks),
+	    "sessionsMax", b->sessions_max == 0 ? json_null() :
+	    json_integer((json_int_t)b->sessions_max));
 }
 
 json_t *
@@ -489,6 +517,7 @@ box_json(const struct box *b)
 	    json_string(health_name(b->health)));
 	(void)json_object_set_new(o, "healthReason",
 	    text_json_or_null(b->part));
+	(void)json_object_set_new(o, "runner", runner_json(b));
 	(void)json_object_set_new(o, "denied", denials_totals(b));
 	(void)json_object_set_new(o, "traffic", denials_traffic(b));
 	return o;

@@ -56,7 +56,7 @@ poll_tell(struct poll *p)
 	else if (p->net != NULL)
 		box_health(b, SUSPECT, p->net);
 	else if (b->runner == NULL)
-		box_health(b, SUSPECT, "control");
+		box_unheard(b);
 	else if (b->pinged > 1)
 		box_health(b, SUSPECT, "runner");
 	else

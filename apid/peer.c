@@ -200,7 +200,9 @@ static void
 peer_die_errno(struct peer *p)
 {
 	if (errno == EBADMSG)
-		peer_die(p, PEER_WRONG, "%s", p->chan.why);
+		peer_die(p, p->chan.state == S_HELLO && p->chan.theirs != 0 &&
+		    p->chan.theirs != p->chan.version ? PEER_VERSION :
+		    PEER_WRONG, "%s", p->chan.why);
 	else if (errno == ENOBUFS)
 		peer_die(p, PEER_LATE, "does not read");
 	else
@@ -434,6 +436,18 @@ void
 peer_state(struct peer *p, unsigned int chan_state)
 {
 	p->chan.state = chan_state;
+}
+
+void
+peer_speak(struct peer *p, unsigned int version)
+{
+	chan_speak(&p->chan, version);
+}
+
+unsigned int
+peer_theirs(const struct peer *p)
+{
+	return p->chan.theirs;
 }
 
 void

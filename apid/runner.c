@@ -9,6 +9,8 @@
  * above the rate nothing is read from it for a while, so that it is its own
  * queue that fills.
  *
+ * Which version of the protocol is spoken the hello finds out (boot.c).
+ *
  * Must never: log a runner's words through our own log, or keep them.
  */
 #include <stdio.h>
@@ -85,7 +87,7 @@ runner_again(struct box *b)
 {
 	struct timeval	tv = { AGAIN_S, 0 };
 
-	box_health(b, SUSPECT, "control");
+	box_unheard(b);
 	if (bucket_take(&b->attach_rate, 3, 1))
 		boot_attach(b, NULL, NULL);
 	else if (event_add(&b->retry, &tv) == -1)
@@ -96,12 +98,14 @@ static void
 runner_fault(struct peer *p, enum peer_end end, const char *why)
 {
 	struct box	*b = box_ref(peer_arg(p));
+	unsigned int	 theirs;
 
-	if (end == PEER_GONE) {
+	if (end == PEER_GONE || end == PEER_VERSION) {
+		theirs = end == PEER_VERSION ? peer_theirs(p) : 0;
 		log_info("box %s: runner: %s", b->id, why);
 		runner_close(b);
 		if (b->boot != NULL)
-			boot_lost(b, why);
+			boot_closed(b, theirs, why);
 		else if (b->removing != REMOVE_NOT)
 			remove_hurry(b);
 		else if (b->state == BOX_READY && b->listed)

@@ -57,6 +57,7 @@ chan_init(struct chan *c, int fd, unsigned int self, unsigned int peer,
 	c->state = state;
 	c->version = (self | peer) & (A_RUNNER | A_WB) ?
 	    PROTO_RUNNER_VERSION : PROTO_VERSION;
+	c->find = proto_find;
 	if (fd == -1)
 		return;
 	if ((fl = fcntl(fd, F_GETFL)) != -1)
@@ -120,7 +121,7 @@ chan_send(struct chan *c, unsigned int type, uint32_t rid, const void *body,
     int fd_arg)
 {
 	auto_close int			 fd = fd_arg;
-	const struct proto_row		*row = proto_find(type);
+	const struct proto_row		*row = c->find(type);
 	uint32_t			 head[3] = { c->version, type, rid };
 	ssize_t				 h, n;
 	const char			*no;
@@ -268,10 +269,11 @@ chan_check(struct chan *c, size_t len, int fd, struct msg *ret)
 
 	if ((h = wire_head_decode(in_buf, len, head)) == -1)
 		return chan_fault(c, "%s", wire_error());
+	c->theirs = head[0];
 	if (head[0] != c->version)
 		return chan_fault(c, "version %u, expected %u", head[0],
 		    c->version);
-	row = proto_find(head[1]);
+	row = c->find(head[1]);
 	if ((no = proto_refuse(row, c->peer, c->self, c->state, len)) != NULL)
 		return chan_fault(c, "%s (%u): %s", proto_name(head[1]),
 		    head[1], no);

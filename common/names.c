@@ -1,6 +1,6 @@
 /*
- * names.c: states and their moves, codes as HTTP says them, health; see
- * proto.h.  Apart from proto.c, since privd needs none of it.
+ * names.c: states and their moves, codes as HTTP says them, health, networks;
+ * see proto.h.  Apart from proto.c, since privd needs none of it.
  */
 #include "proto.h"
 
@@ -46,4 +46,13 @@ health_name(unsigned int h)
 	    "UNKNOWN", "ABSENT" };
 
 	return h < 4 ? names[h] : "UNKNOWN";
+}
+
+const char *
+network_name(unsigned int n)
+{
+	static const char *const	names[] = { "none", "egress",
+	    "allowlist" };
+
+	return n < 3 ? names[n] : "unknown";
 }

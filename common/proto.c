@@ -112,15 +112,6 @@ code_name(unsigned int code)
 }
 
 const char *
-network_name(unsigned int n)
-{
-	static const char *const	names[] = { "none", "egress",
-	    "allowlist" };
-
-	return n < 3 ? names[n] : "unknown";
-}
-
-const char *
 proto_refuse(const struct proto_row *r, unsigned int from, unsigned int to,
     unsigned int state, size_t len)
 {

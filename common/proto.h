@@ -8,7 +8,11 @@
 #include "wire.h"
 
 #define PROTO_VERSION		1	/* between the host's daemons */
-#define PROTO_RUNNER_VERSION	2	/* host and runner; see DESIGN */
+/*
+ * Host and runner.  A box outlives an upgrade: the host speaks this version
+ * and the one before (older.h).
+ */
+#define PROTO_RUNNER_VERSION	3
 
 enum actor {
 	A_PRIVD = 1 << 0,

@@ -1,5 +1,6 @@
 # protocol.awk: the tables of workbox-protocol(7) from proto.def.
-# usage: awk -f protocol.awk -v page=workbox-protocol.7.in proto.def
+# usage: awk -f protocol.awk -v page=workbox-protocol.7.in -v header=proto.h
+#	proto.def
 
 function trim(s) { gsub(/^[ \t\n]+|[ \t\n]+$/, "", s); return s }
 function words(s) {
@@ -51,8 +52,11 @@ indef { if ($0 !~ /\\$/) indef = 0; next }
 	start(a[2], a[1])
 }
 function start(name, what) { fields = fields ".It Sy " name "\n"; none = 1 }
+/^\tSINCE\(/ { s = $0; sub(/.*, */, "", s); sub(/\).*/, "", s)
+	since = "since version " s ": "; next }
 /^\tF_/ { s = trim($0); sub(/[ \t]*\/\*.*$/, "", s)
-	fields = fields (none ? "" : ";\n") field(s); none = 0 }
+	fields = fields (none ? "" : ";\n") since field(s)
+	none = 0; since = "" }
 /^END\(/ { fields = fields (none ? "no fields" : "") "\n" }
 
 END {
@@ -61,7 +65,11 @@ END {
 		ans = answer[k] == 0 ? "-" : names[answer[k]]
 		table = table ".It Sy " names[k] "\n" k "; " info[k] ans "\n"
 	}
+	while ((getline line < header) > 0)
+		if (split(line, w) == 3 && w[2] == "PROTO_RUNNER_VERSION")
+			runner = w[3]
 	while ((getline line < page) > 0) {
+		gsub(/@RUNNER@/, runner, line)
 		if (line == "@TABLE@") printf "%s", table
 		else if (line == "@FIELDS@") printf "%s", fields
 		else if (line == "@CODES@") printf "%s", codes

@@ -135,7 +135,7 @@ section_sanitize() {
 # at a time.  What counts processes or mounts of the host, or times, is alone.
 together='api attacks attacks_fs badinput cannot cli client daemons destroy disk
     doctor elf faults hostile hungry init limits metrics proxies record restart
-    rootfs sessions steps syslog tls traitor tree ux'
+    rootfs sessions steps syslog tls traitor tree upgrade ux'
 
 box_script() {	# path
 	WB_PREFIX=$prefix WB_BUILD=$build script "$(basename "$1" .sh)" sh "$1"

@@ -73,6 +73,7 @@ on_runner_hello(struct peer *p, const struct msg *m)
 	peer_set_host(p);
 	answer.nonce.data = runner.nonce;
 	answer.nonce.len = runner.nonce_given ? 0 : sizeof(runner.nonce);
+	answer.sessions_max = runner.lives_max;
 	(void)str_copy(answer.version, PACKAGE_VERSION,
 	    sizeof(answer.version));		/* fits */
 	peer_send(p, MSG_RUNNER_NONCE, m->rid, &answer);

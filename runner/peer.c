@@ -204,7 +204,7 @@ chunk_now(struct peer *p, uint32_t rid, const struct msg_session_chunk *b)
 
 	m.bytes.len = 0;
 	if ((h = wire_head_encode(head, buf, sizeof(buf))) == -1 ||
-	    (n = wire_encode(proto_find(MSG_SESSION_CHUNK)->desc, &m, buf + h,
+	    (n = wire_encode(p->ch.find(MSG_SESSION_CHUNK)->desc, &m, buf + h,
 	    sizeof(buf) - (size_t)h)) == -1)
 		return 0;
 	end = buf + h + n;
@@ -347,6 +347,16 @@ peer_reap(void)
 	}
 }
 
+/* A host of another version learns ours; it has not shown a token yet. */
+static void
+peer_version(struct peer *p)
+{
+	if (p->ch.state == S_HELLO && p->ch.theirs != p->ch.version &&
+	    runner_version >= RUNNER_TELLS)
+		peer_error(p, 0, CODE_RUNNER_VERSION, "version %u is spoken "
+		    "here", p->ch.version);
+}
+
 static void
 peer_read(struct peer *p)
 {
@@ -360,9 +370,11 @@ peer_read(struct peer *p)
 			host_handle(p, &m);
 			continue;
 		}
-		if (errno == EBADMSG)
+		if (errno == EBADMSG) {
 			runner_log("%s: %s", p->ch.peer == A_APID ? "host" :
 			    "wb", p->ch.why);
+			peer_version(p);
+		}
 		peer_end(p);
 	}
 }
@@ -401,6 +413,7 @@ peer_new(int fd, unsigned int who, unsigned int state)
 		return NULL;
 	}
 	chan_init(&p->ch, fd, A_RUNNER, who, state);
+	chan_speak(&p->ch, runner_version);
 	TAILQ_INIT(&p->waiters);
 	p->hello.fn = on_hello_late;
 	p->hello.arg = p;

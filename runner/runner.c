@@ -165,7 +165,6 @@ set_signals(void)
 void
 runner_prepare(void)
 {
-	set_limits();
 	set_signals();
 	if (cgroup_init(cgroup_v1) == -1)
 		die("open cgroups");
@@ -186,6 +185,7 @@ main(void)
 	(void)mallopt(M_TRIM_THRESHOLD, HEAP_TRIM);
 	runner.start_mono = mono_ms();
 	read_boot();
+	set_limits();
 	if (reap_init() == -1 || peer_init() == -1)
 		die("watch");
 	for (;;) {

@@ -28,6 +28,7 @@
 
 #include "boxfd.h"
 #include "chan.h"
+#include "older.h"
 #include "proto.h"
 #include "ulid.h"
 

@@ -234,8 +234,11 @@ check_schema(struct db *db, MDB_txn *txn)
 	memcpy(&have, v.mv_data, sizeof(have));
 	if (have == ours)
 		return 0;
-	log_errorx("database is of schema %llu and this program knows %d: "
-	    "refused", (unsigned long long)be64toh(have), DB_SCHEMA);
+	log_errorx("database is %s than this release (schema %llu, known is "
+	    "%d): refused, and nothing in it is changed; serve with the "
+	    "release that wrote it, or with another state-dir",
+	    be64toh(have) > DB_SCHEMA ? "newer" : "older",
+	    (unsigned long long)be64toh(have), DB_SCHEMA);
 	return -1;
 }
 

@@ -49,7 +49,9 @@ void	sha256_hex(const void *, size_t, char ret[65]);
 
 /* ---- db.c: LMDB -------------------------------------------------- */
 
+#ifndef DB_SCHEMA
 #define DB_SCHEMA	2
+#endif
 #define DB_MAP		(UINT64_C(1) << 40)	/* never resized */
 #define DB_RESERVE	(UINT64_C(64) << 20)	/* bytes behind the file */
 #define DB_SLACK	(UINT64_C(2) << 20)	/* used before it is renewed */

@@ -79,6 +79,7 @@ wb_connect(struct chan *c)
 	if (fd == -1 || connect(fd, (struct sockaddr *)&un, sizeof(un)) == -1)
 		exit(wb_fail("%s: %s", BOX_SOCK, strerror(errno)));
 	chan_init(c, fd, A_WB, A_RUNNER, S_RUN);
+	chan_speak(c, runner_version);
 }
 
 int

@@ -8,6 +8,7 @@
 #define WB_H
 
 #include "chan.h"
+#include "older.h"
 
 #define EXIT_WB		125	/* our own failure */
 #define EXIT_CANNOT	126	/* the command cannot run */

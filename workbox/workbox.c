@@ -10,42 +10,6 @@
 
 #include "workbox.h"
 
-static int	version_run(const struct args *);
-
-const struct cmd cmd_version = {
-	.name = "version",
-	.operands = "",
-	.doc = "Print the version of this program, and of the server when it "
-	    "answers",
-	.flags = CMD_CLIENT,
-	.run = version_run
-};
-
-static int
-version_run(const struct args *a)
-{
-	struct req	*r;
-	json_t		*j;
-	char		 shown[128];
-
-	printf("workbox %s\n", PACKAGE_VERSION);
-	if (client_init(a) != 0)
-		return EXIT_OURS;
-	r = req_new("GET", "/v1/version");
-	/* That it is not told is no fault, but why is. */
-	if (req_run(r) == -1)
-		(void)req_fail(r);
-	else if ((j = req_answer(r)) == NULL)
-		note("%s answered without JSON", client_server());
-	else {
-		(void)text_show(json_str(j, "version"), shown, sizeof shown);
-		printf("server %s at %s\n", shown, client_server());
-		json_decref(j);
-	}
-	req_free(r);
-	return 0;
-}
-
 /*
  * So that no file and no connection that is opened later becomes standard
  * output by its number.

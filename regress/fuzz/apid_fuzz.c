@@ -91,6 +91,12 @@ box_health(struct box *b, enum wb_health h, const char *part)
 }
 
 void
+box_unheard(struct box *b)
+{
+	box_health(b, SUSPECT, "control");
+}
+
+void
 box_move(struct box *b, enum box_state to, const char *reason, int durable,
     const struct move_more *more,
     void (*done)(struct box *, enum wb_code, void *), void *arg)
@@ -152,6 +158,13 @@ boot_lost(struct box *b, const char *why)
 {
 	(void)b; (void)why;
 	lost = 1;
+}
+
+void
+boot_closed(struct box *b, unsigned int theirs, const char *why)
+{
+	(void)theirs;
+	boot_lost(b, why);
 }
 
 void

@@ -23,20 +23,22 @@ raw(struct rn *r, const void *p, size_t len)
 	(void)send(r->c.fd, p, len, MSG_NOSIGNAL);
 }
 
-/* [1, 121, rid, {...}] by hand: OK is 81 a1... far from it on purpose. */
+/* [version, 121, rid, {...}] by hand: OK is 81 a1... far from it on purpose. */
 static void
 rn_garbage(struct rn *r, uint32_t rid)
 {
 	static const uint8_t	bytes[] = { 0xde, 0xad, 0xbe, 0xef, 0, 1, 2 };
-	static const uint8_t	huge[] = { 0x94, 0x01, 0x79, 0x01, 0xdf, 0xff,
-	    0xff, 0xff, 0xff, 0xa5, 'n', 'o', 'n', 'c', 'e', 0xc6, 0xff,
-	    0xff, 0xff, 0xff };
+	static const uint8_t	huge[] = { 0x94, PROTO_RUNNER_VERSION, 0x79,
+	    0x01, 0xdf, 0xff, 0xff, 0xff, 0xff, 0xa5, 'n', 'o', 'n', 'c', 'e',
+	    0xc6, 0xff, 0xff, 0xff, 0xff };
 	const int		in = STDIN_FILENO;
-	uint8_t			empty[] = { 0x94, 0x01, 0x79, (uint8_t)rid,
-	    0x80 };
-	uint8_t			ok[] = { 0x94, 0x01, 0x79, (uint8_t)rid, 0x82,
-	    0xa5, 'n', 'o', 'n', 'c', 'e', 0xc4, 0x00, 0xa7, 'v', 'e', 'r',
-	    's', 'i', 'o', 'n', 0xa1, '1', 0x00 };
+	uint8_t			empty[] = { 0x94, PROTO_RUNNER_VERSION, 0x79,
+	    (uint8_t)rid, 0x80 };
+	uint8_t			ok[] = { 0x94, PROTO_RUNNER_VERSION, 0x79,
+	    (uint8_t)rid, 0x83, 0xa5, 'n', 'o', 'n', 'c', 'e', 0xc4, 0x00,
+	    0xa7, 'v', 'e', 'r', 's', 'i', 'o', 'n', 0xa1, '1',
+	    0xac, 's', 'e', 's', 's', 'i', 'o', 'n', 's', '_', 'm', 'a', 'x',
+	    0x01, 0x00 };
 
 	switch ((int)r->act) {
 	case ACT_GARBAGE:
@@ -62,7 +64,8 @@ rn_garbage(struct rn *r, uint32_t rid)
 static void
 rn_hello(struct rn *r, uint32_t rid)
 {
-	struct msg_runner_nonce		 n = { .version = "0" };
+	struct msg_runner_nonce		 n = { .version = "0",
+					    .sessions_max = 17 };
 	struct msg_session_chunk	 c = { .id = OTHER };
 	struct msg_box_ended		 e = { .id = OTHER };
 	uint8_t				 other[32] = "not that nonce";

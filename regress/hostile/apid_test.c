@@ -374,6 +374,10 @@ failing[] = {
 	{ "make-fails-1", 500, "create-failed" },
 	{ "no-rootfs-1", 422, "rootfs-unknown" },
 	{ "close-1", 500, "create-failed" },
+	{ "aged-1", 500, "workbox runtime install" },
+	{ "tells-1", 500, "speaks version 1 of the protocol" },
+	{ "newer-1", 500, "speaks version 4 of the protocol" },
+	{ "swings-1", 500, "create-failed" },
 	{ "short-ready-1", 507, "disk-full" },
 };
 
@@ -643,6 +647,10 @@ setup_rows(void)
 	world_row(&w, "rows-1", BOX_READY, 2);
 	world_row(&w, "sealed-1", BOX_READY, 2);
 	world_row(&w, "good-8", BOX_NSTATES, 2);
+	world_row(&w, "older-1", BOX_READY, 2);
+	world_row(&w, "aged-1", BOX_READY, 2);
+	world_row(&w, "tells-1", BOX_READY, 2);
+	world_row(&w, "swings-1", BOX_READY, 2);
 	world_start(&w);
 }
 
@@ -684,11 +692,60 @@ START_TEST(reconciled)
 	    "\"stateReason\":\"nonce\"");
 	ck_until(strays_gone());
 	ck_assert_int_eq((int)w.s->events[EVENT_RECONCILE_DONE], 1);
-	ck_assert_int_eq((int)w.s->attached, 2);	/* rows-1 lies later */
+	ck_assert_int_eq((int)w.s->attached, 3);	/* rows-1 lies later */
 	ck_assert_int_eq((int)w.s->quarantined, 4);
 	ck_assert_int_eq((int)w.s->absent, 3);
 	ck_assert_int_eq(on("POST", "good-1", "/exec",
 	    "{\"argv\":[\"x\"]}", NULL), 200);
+}
+END_TEST
+
+#define SUSPECT_OF	"\"health\":\"SUSPECT\",\"healthReason\":"	\
+			    "\"runner-version\""
+
+/* What ran before the upgrade: one version ago is as good as new. */
+START_TEST(adopted_older)
+{
+	await("older-1", "\"health\":\"HEALTHY\"");
+	ck_assert(has("older-1", "\"runner\":{\"version\":\"0\","
+	    "\"protocol\":2,\"sessionsMax\":null}"));
+	ck_assert(has("good-1", "\"runner\":{\"version\":\"0\","
+	    "\"protocol\":3,\"sessionsMax\":17}"));
+	ck_assert_int_eq(world_box(&w, "older-1")->attached, 2);
+	ck_assert_int_eq(on("POST", "older-1", "/exec",
+	    "{\"argv\":[\"x\"]}", NULL), 200);
+	ck_assert_int_eq(on("DELETE", "older-1", "", NULL, NULL), 200);
+}
+END_TEST
+
+static const struct { const char *name, *runner; } misfits[] = {
+	{ "aged-1", "\"protocol\":null" },
+	{ "tells-1", "\"protocol\":1" },
+	{ "swings-1", "\"health\"" },
+};
+
+/* Two: it is left alone, says what it is, and can be removed. */
+START_TEST(adopted_misfit)
+{
+	const char	*name = misfits[_i].name;
+	struct world_box *x = world_box(&w, name);
+	auto_free char	*a = NULL, *d = NULL;
+
+	await(name, SUSPECT_OF);
+	ck_assert(has(name, "\"state\":\"READY\""));
+	ck_assert(has(name, misfits[_i].runner));
+	ck_assert_int_eq(x->quarantined, 0);
+	ck_assert_int_eq(on("POST", name, "/exec", "{\"argv\":[\"x\"]}",
+	    &a), 409);
+	ck_has(a, "\"code\":\"runner-version\"");
+	ck_has(a, "Remove the sandbox");
+	ck_assert_int_eq(world_http(&w, "POST", "/v1/reconcile", NULL, &d),
+	    200);
+	ck_has(d, "\"verdict\":\"suspect\",\"reason\":\"runner-version\"");
+	await(name, SUSPECT_OF);
+	ck_assert_int_eq(on("DELETE", name, "", NULL, NULL), 200);
+	await(x->id, "DELETED");
+	ck_assert_int_eq(x->purged, 1);
 }
 END_TEST
 
@@ -815,6 +872,9 @@ main(void)
 	tcase_add_checked_fixture(r, setup_rows, teardown);
 	tcase_set_timeout(r, 60);
 	tcase_add_test(r, reconciled);
+	tcase_add_test(r, adopted_older);
+	tcase_add_loop_test(r, adopted_misfit, 0,
+	    sizeof(misfits) / sizeof(misfits[0]));
 	suite_add_tcase(s, r);
 	tcase_add_checked_fixture(m, setup_lean, teardown);
 	tcase_set_timeout(m, 60);

@@ -21,6 +21,7 @@
 #include "apid_lists.h"
 #include "apid_runner.h"
 #include "apid_start.h"
+#include "older.h"
 #include "ulid.h"
 #include "xmalloc.h"
 
@@ -106,6 +107,12 @@ privd_attach(const struct msg *m, struct world_box *b)
 	r->box = b;
 	r->act = act_of(b->name);
 	r->used = 1;
+	if (r->act == ACT_OLDER)
+		chan_speak(&r->c, PROTO_RUNNER_VERSION - 1);
+	if (r->act == ACT_AGED || r->act == ACT_TELLS)
+		chan_speak(&r->c, PROTO_RUNNER_VERSION - 2);
+	if (r->act == ACT_NEWER || r->act == ACT_SWINGS)
+		chan_speak(&r->c, PROTO_RUNNER_VERSION + 1);
 	b->attached++;
 	(void)chan_send(&w.privd, MSG_BOX_ATTACHED, m->rid, &a, sv[0]);
 }
@@ -731,6 +738,18 @@ pump(struct chan *c, void (*fn)(const struct msg *), const char *who)
 		chan_close(c);
 }
 
+/* It is asked in a version that it does not speak. */
+static void
+rn_version(struct rn *r)
+{
+	if (r->act == ACT_SWINGS)
+		chan_speak(&r->c, PROTO_RUNNER_VERSION - 1 +
+		    (r->c.theirs != PROTO_RUNNER_VERSION));
+	if (r->act == ACT_SWINGS || r->act == ACT_TELLS ||
+	    r->act == ACT_NEWER)
+		(void)chan_error(&r->c, 0, CODE_RUNNER_VERSION, "not mine");
+}
+
 static void
 pump_rn(struct rn *r)
 {
@@ -742,8 +761,10 @@ pump_rn(struct rn *r)
 		rn_msg(r, &m);
 	if (!r->used || n != -1)
 		return;
-	if (errno == EBADMSG)
+	if (errno == EBADMSG && r->c.theirs == r->c.version)
 		fault("runner", r->c.why);
+	else if (errno == EBADMSG)
+		rn_version(r);
 	chan_close(&r->c);
 	r->used = 0;
 }

@@ -38,6 +38,11 @@
 	A(LIE, "lie")			/* another uid map than the host saw */ \
 	A(HOST, "host")			/* privd sees another capability */ \
 	A(CLOSE, "close")		/* closes instead of a nonce */ \
+	A(OLDER, "older")		/* a version ago */ \
+	A(AGED, "aged")			/* two, and closes on any other */ \
+	A(TELLS, "tells")		/* ... and says so before */ \
+	A(NEWER, "newer")		/* the next one, and says so */ \
+	A(SWINGS, "swings")		/* says each time the other one */ \
 	A(CLOSE_RUN, "close-run")	/* closes when a session starts */ \
 	A(TWICE, "twice")		/* answers a request two times */ \
 	A(RUN_OTHER, "run-other")	/* says another session runs */ \

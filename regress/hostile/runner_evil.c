@@ -78,6 +78,10 @@ raw_fd(const void *buf, size_t len)
 	(void)sendmsg(c.fd, &m, MSG_NOSIGNAL);
 }
 
+/* What is nonsense but for its version: else that alone is looked at. */
+#define V	"\x03"
+_Static_assert(PROTO_RUNNER_VERSION == 3, "V is the version that is spoken");
+
 static void
 on_hello(uint32_t rid)
 {
@@ -94,8 +98,8 @@ on_hello(uint32_t rid)
 		wait_ms(15000);
 	if (is("garbage"))
 		raw("\xff\xff\xff\xff", 4);
-	else if (is("huge"))		/* [1, 121, rid, binary of 4 GiB */
-		raw("\x94\x01\x79\x01\xc6\xff\xff\xff\xff", 9);
+	else if (is("huge"))		/* [version, 121, rid, binary of 4 GiB */
+		raw("\x94" V "\x79\x01\xc6\xff\xff\xff\xff", 9);
 	else if (is("empty"))
 		raw("", 0);
 	else if (is("partial"))

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "fds.h"
+#include "older.h"
 #include "runner_case.h"
 
 /* ---- handshake ------------------------------------------------------- */
@@ -55,6 +56,36 @@ START_TEST(test_wrong_token)
 	ck_assert_uint_eq(m.row->type, MSG_RUNNER_NONCE);
 	ck_assert_uint_eq(m.body.runner_nonce.nonce.len, 32);
 	ck_assert_mem_eq(m.body.runner_nonce.nonce.data, b.nonce, 32);
+	chan_close(&c);
+}
+END_TEST
+
+/* A host of another version learns which is spoken here, and no more. */
+START_TEST(test_other_version)
+{
+	struct msg_runner_hello	h = { .role = "host", .token = { b.token, 32 } };
+	struct chan		c;
+	struct msg		m;
+	unsigned int		v;
+
+	for (v = runner_version - 2; v <= runner_version + 1; v++) {
+		if (v == runner_version)
+			continue;
+		chan_init(&c, box_dial(&b), A_APID, A_RUNNER, S_HELLO);
+		chan_speak(&c, v);
+		ck_assert_int_eq(chan_ask(&c, MSG_RUNNER_HELLO, &h, -1, NULL),
+		    0);
+		ck_assert_int_eq(box_recv(&c, &m), -1);
+		ck_assert_int_eq(errno, EBADMSG);
+		ck_assert_uint_eq(c.theirs, runner_version);
+		ck_assert_int_eq(box_recv(&c, &m), -1);
+		ck_assert_int_eq(errno, ECONNRESET);
+		chan_close(&c);
+	}
+	hello(&c, "host", b.token, &m);
+	ck_assert_uint_eq(m.row->type, MSG_RUNNER_NONCE);
+	ck_assert_uint_eq(m.body.runner_nonce.nonce.len, 32);
+	ck_assert_uint_gt(m.body.runner_nonce.sessions_max, 0);
 	chan_close(&c);
 }
 END_TEST
@@ -150,6 +181,10 @@ END_TEST
 
 /* ---- nonsense -------------------------------------------------------- */
 
+/* What is nonsense but for its version: else that alone is looked at. */
+#define V	"\x03"
+_Static_assert(PROTO_RUNNER_VERSION == 3, "V is the version that is spoken");
+
 static const struct {
 	const char	*what;
 	const char	*bytes;
@@ -159,15 +194,15 @@ static const struct {
 	{ "a map of 4 billion", "\xdf\xff\xff\xff\xff", 5 },
 	{ "an array of 4 billion", "\xdd\xff\xff\xff\xff", 5 },
 	{ "a head, then 4 GiB of bin",
-	    "\x94\x01\x78\x01\x82\xa4role\xc6\xff\xff\xff\xff", 14 },
+	    "\x94" V "\x78\x01\x82\xa4role\xc6\xff\xff\xff\xff", 14 },
 	{ "a head, then 4 GiB of str",
-	    "\x94\x01\x78\x01\x82\xdb\xff\xff\xff\xff", 10 },
-	{ "deep nesting", "\x94\x01\x78\x01\x91\x91\x91\x91\x91\x91\x91\x91"
+	    "\x94" V "\x78\x01\x82\xdb\xff\xff\xff\xff", 10 },
+	{ "deep nesting", "\x94" V "\x78\x01\x91\x91\x91\x91\x91\x91\x91\x91"
 	    "\x91\x91\x91\x91\x91\x91\x91\x90", 20 },
 	{ "another version", "\x94\x63\x78\x01\x80", 5 },
-	{ "an unknown type", "\x94\x01\xcd\x7f\xff\x01\x80", 7 },
-	{ "an answer", "\x94\x01\x01\x01\x80", 5 },
-	{ "a float", "\x94\x01\x78\x01\x81\xa4role\xca\x00\x00\x00\x00", 15 },
+	{ "an unknown type", "\x94" V "\xcd\x7f\xff\x01\x80", 7 },
+	{ "an answer", "\x94" V "\x01\x01\x80", 5 },
+	{ "a float", "\x94" V "\x78\x01\x81\xa4role\xca\x00\x00\x00\x00", 15 },
 	{ "one byte", "\x94", 1 },
 	{ "nil", "\xc0", 1 },
 };
@@ -211,7 +246,7 @@ START_TEST(test_noise)
 		for (i = 0; i < len; i++)
 			buf[i] = (uint8_t)(x >> (i % 24)) ^ (uint8_t)i;
 		if (n % 2)	/* past the head */
-			memcpy(buf, "\x94\x01\xcc\xa2\x01", 5);
+			memcpy(buf, "\x94" V "\xcc\xa2\x01", 5);
 		fd = dial_wb();
 		ck_assert_int_ne(fd, -1);
 		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size,
@@ -231,7 +266,7 @@ END_TEST
 START_TEST(test_descriptor)
 {
 	char		 cbuf[CMSG_SPACE(sizeof(int))] = { 0 };
-	char		 pkt[] = "\x94\x01\xcc\xa0\x01\x80";
+	char		 pkt[] = "\x94" V "\xcc\xa0\x01\x80";
 	struct iovec	 iov = { pkt, 6 };
 	struct msghdr	 mh = { .msg_iov = &iov, .msg_iovlen = 1,
 	    .msg_control = cbuf, .msg_controllen = sizeof(cbuf) };
@@ -294,6 +329,7 @@ case_hello(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 240);
 	tcase_add_test(t, test_wrong_token);
+	tcase_add_test(t, test_other_version);
 	tcase_add_test(t, test_nonce_once);
 	tcase_add_test(t, test_one_peer);
 	tcase_add_test(t, test_too_early);

@@ -6,6 +6,7 @@
  */
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "stored_hostile.h"
 
@@ -63,9 +65,15 @@ lives(void)
 void
 must_not_start(void)
 {
-	int	st;
+	struct pollfd	pfd = { .events = POLLIN };
+	int		st;
 
 	rig_spawn(&r);
+	/* one that starts all the same runs on */
+	pfd.fd = (int)syscall(SYS_pidfd_open, r.pid, 0);
+	ck_assert_int_ne(pfd.fd, -1);
+	ck_assert_int_eq(poll(&pfd, 1, 20000), 1);
+	(void)close(pfd.fd);
 	st = rig_wait(&r);
 	ck_assert(WIFEXITED(st) && WEXITSTATUS(st) == 1);
 }

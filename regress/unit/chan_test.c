@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chan.h"
+#include "older.h"
 
 static struct chan	c;
 static int		peer;
@@ -219,6 +219,62 @@ START_TEST(own_faults)
 }
 END_TEST
 
+/* A packet of RUNNER_NONCE with every field that it has now. */
+static size_t
+nonce_packet(unsigned int version, uint8_t *buf, size_t cap)
+{
+	struct msg_runner_nonce	n = { .sessions_max = 9 };
+	uint32_t		head[3] = { version, MSG_RUNNER_NONCE, 1 };
+	ssize_t			h, l;
+
+	ck_assert_int_gt(h = wire_head_encode(head, buf, cap), 0);
+	ck_assert_int_gt(l = wire_encode(&wire_msg_runner_nonce, &n, buf + h,
+	    cap - (size_t)h), 0);
+	return (size_t)(h + l);
+}
+
+/* One that speaks an older version: without what came later, both ways. */
+START_TEST(older)
+{
+	struct msg_runner_nonce	n = { .version = "1", .sessions_max = 9 };
+	struct chan		host, run;
+	struct msg		m;
+	uint8_t			buf[256];
+	int			sv[2];
+
+	ck_assert_uint_eq(runner_version, PROTO_RUNNER_VERSION);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv), 0);
+	chan_init(&host, sv[0], A_APID, A_RUNNER, S_HELLO);
+	chan_init(&run, sv[1], A_RUNNER, A_APID, S_HELLO);
+	chan_speak(&run, runner_version);
+	ck_assert_int_eq(chan_send(&run, MSG_RUNNER_NONCE, 1, &n, -1), 0);
+	ck_assert_int_eq(chan_recv(&host, &m), 1);
+	ck_assert_uint_eq(m.body.runner_nonce.sessions_max, 9);
+	chan_speak(&run, 2);
+	ck_assert_int_eq(chan_send(&run, MSG_RUNNER_NONCE, 1, &n, -1), 0);
+	ck_assert_int_eq(chan_recv(&host, &m), -1);
+	ck_assert_int_eq(errno, EBADMSG);
+	ck_assert_uint_eq(host.theirs, 2);
+	chan_speak(&host, 2);
+	ck_assert_int_eq(chan_send(&run, MSG_RUNNER_NONCE, 1, &n, -1), 0);
+	ck_assert_int_eq(chan_recv(&host, &m), 1);
+	ck_assert_str_eq(m.body.runner_nonce.version, "1");
+	ck_assert_uint_eq(m.body.runner_nonce.sessions_max, 0);
+	/* a field that it has not in that version is no field */
+	ck_assert_int_gt(send(sv[1], buf, nonce_packet(2, buf, sizeof(buf)),
+	    0), 0);
+	ck_assert_int_eq(chan_recv(&host, &m), -1);
+	ck_assert_int_eq(errno, EBADMSG);
+	ck_assert_uint_eq(host.theirs, 2);
+	chan_speak(&host, runner_version);
+	ck_assert_int_gt(send(sv[1], buf, nonce_packet(runner_version, buf,
+	    sizeof(buf)), 0), 0);
+	ck_assert_int_eq(chan_recv(&host, &m), 1);
+	chan_close(&host);
+	chan_close(&run);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -236,6 +292,7 @@ main(void)
 	tcase_add_test(t, queue);
 	tcase_add_test(t, queue_of_small);
 	tcase_add_test(t, own_faults);
+	tcase_add_test(t, older);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
 	srunner_set_fork_status(r, CK_NOFORK);
