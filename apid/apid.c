@@ -156,6 +156,7 @@ privd_msg(struct peer *p, struct msg *m)
 	case MSG_DAEMON_KEYS:
 		if (auth_load(m->fd) == -1)
 			fatal("read the token");
+		tls_again(m->fd);
 		fd_close(&m->fd);
 		break;
 	case MSG_DAEMON_STOP:

@@ -716,6 +716,8 @@ int	 auth_load(int fd);
 void	 tls_load(int fd);
 void	 tls_serve(void);	/* by env.http, from the start */
 int	 tls_wanted(void);
+/* What came anew, with the token: tls_reload() with it. */
+void	 tls_again(int fd);
 /*
  * A new certificate with its issuers, and its key, as they stand in the files
  * (both may be one text), for connections from now on.  0; -1: it was logged

@@ -46,42 +46,81 @@ tell_valid(const struct cert *c)
 		log_info("TLS: %s", text);
 }
 
+/* What came, for wipe(); NULL: it is too long or none, or not read. */
+static char *
+text_of(int fd, size_t *ret_len)
+{
+	struct stat	 st;
+	char		*text;
+
+	if (fstat(fd, &st) == -1 || st.st_size <= 0 ||
+	    st.st_size > (off_t)CERT_PEM_MAX)
+		return NULL;
+	text = xmalloc((size_t)st.st_size);
+	if (pread(fd, text, (size_t)st.st_size, 0) != st.st_size) {
+		free(text);
+		return NULL;
+	}
+	*ret_len = (size_t)st.st_size;
+	return text;
+}
+
+static void
+wipe(char *text, size_t len)
+{
+	explicit_bzero(text, len);
+	free(text);
+}
+
 /* What follows the first line, which is the token's. */
-static int
-load(const char *text, size_t len)
+static const char *
+behind(const char *text, size_t len, size_t *ret_len)
 {
 	const char	*p = memchr(text, '\n', len);
-	size_t		 n = p == NULL ? 0 : len - (size_t)(++p - text);
-	enum cert_part	 part;
-	char		 why[CERT_WHY];
 
-	if (cert_load(p, n, p, n, &first, &part, why) == 0)
-		return 0;
-	log_warnx("TLS: %s: %s", part == CERT_KEY ? "key" : "certificate",
-	    why);
-	return -1;
+	p = p == NULL ? text + len : p + 1;
+	*ret_len = len - (size_t)(p - text);
+	return p;
 }
 
 void
 tls_load(int fd)
 {
-	struct stat	 st;
-	char		*text;
-	int		 rc = -1;
+	enum cert_part	 part;
+	const char	*pem;
+	char		*text, why[CERT_WHY];
+	size_t		 len, n;
+	int		 rc;
 
 	if (!tls_wanted())
 		return;
 	cert_init();
-	if (fstat(fd, &st) == -1 || st.st_size <= 0 ||
-	    st.st_size > (off_t)CERT_PEM_MAX)
+	if ((text = text_of(fd, &len)) == NULL)
 		fatalx("TLS: no certificate came with the token");
-	text = xmalloc((size_t)st.st_size);
-	if (pread(fd, text, (size_t)st.st_size, 0) == st.st_size)
-		rc = load(text, (size_t)st.st_size);
-	explicit_bzero(text, (size_t)st.st_size);
-	free(text);
+	pem = behind(text, len, &n);
+	rc = cert_load(pem, n, pem, n, &first, &part, why);
+	wipe(text, len);
 	if (rc == -1)
-		fatalx("TLS: no certificate to serve with");
+		fatalx("TLS: %s: %s", part == CERT_KEY ? "key" :
+		    "certificate", why);
+}
+
+void
+tls_again(int fd)
+{
+	const char	*pem;
+	char		*text;
+	size_t		 len, n;
+
+	if (!tls_wanted())
+		return;
+	if ((text = text_of(fd, &len)) == NULL) {
+		log_warnx("TLS: no certificate came: the one before is kept");
+		return;
+	}
+	pem = behind(text, len, &n);
+	(void)tls_reload(pem, n, pem, n);	/* it tells */
+	wipe(text, len);
 }
 
 void

@@ -80,8 +80,12 @@ int	start(const struct conf *, struct start *);
 
 /* ---- serve.c, reader.c: the configuration ------------------------------- */
 
-/* What the file and the options say, and the key: 0, or fail()'s code. */
-int	serve_conf(const struct args *, struct conf *, struct start *);
+/*
+ * What the file and the options say, the key, and the certificate that `tls'
+ * names, for a server that runs has it by these words: 0, or fail()'s code.
+ */
+int	serve_conf(const struct args *, struct conf *, const struct conf *tls,
+	    struct start *);
 /*
  * With all descriptors in place but PRIVD_FD_MAKER: starts who reads the file
  * again at SIGHUP, and puts the socket to it in its place.  0, or fail()'s

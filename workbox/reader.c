@@ -1,11 +1,12 @@
 /*
- * reader: at SIGHUP reads the configuration and the key again for privd, which
- * can open no file, and seals what daemons and a later set of them are given.
+ * reader: at SIGHUP reads the configuration, the key, and the certificate of
+ * TLS with its own, again for privd, which can open no file, and seals what
+ * daemons and a later set of them are given.
  *
  * A child of `workbox serve' that stays beside privd and ends with it.  It
  * parses what root wrote, and hears from privd a byte, which says nothing but
  * "again": that is why it is safe when privd is hostile.  A file that is no
- * good, or a key that is not there, changes nothing.
+ * good, or a key or certificate that is none, changes nothing.
  *
  * Must never: write a file, read one that neither the command line nor the
  * configuration names, start a process.
@@ -89,14 +90,15 @@ again(void)
 	static struct conf	fresh;
 	struct start		st = { .token_fd = -1 };
 
-	if (serve_conf(reader.args, &fresh, &st) != 0) {
+	if (serve_conf(reader.args, &fresh, &reader.conf, &st) != 0) {
 		log_errorx("reload: the configuration stays as it was");
 		return;
 	}
 	*reader.now = *reader.later = '\0';
 	config_take(&reader.conf, &fresh, told);
 	server_take();
-	log_info("reload: the key was read; changed: %s",
+	log_info("reload: read the key%s; changed: %s",
+	    tls_wanted(&reader.conf) ? " and the certificate" : "",
 	    *reader.now != '\0' ? reader.now : "nothing else");
 	if (*reader.later != '\0')
 		log_warnx("reload: changed in the file, but only the next "

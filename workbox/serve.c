@@ -354,13 +354,14 @@ become(const struct args *a, const struct conf *c, struct start *st)
 }
 
 int
-serve_conf(const struct args *a, struct conf *c, struct start *st)
+serve_conf(const struct args *a, struct conf *c, const struct conf *tls,
+    struct start *st)
 {
 	int	rc;
 
 	if ((rc = config_load(a, c)) != 0 || (rc = set_options(a, c, st)) != 0)
 		return rc;
-	return read_token(a, c, &st->token_fd);
+	return read_token(a, tls, &st->token_fd);
 }
 
 static int

@@ -294,5 +294,42 @@ def garbage():
     check(rss() - before < 8192, "  and has not grown", rss() - before)
 
 
+def load():
+    # until there is the file PID: connections that stay and such that come
+    stop, bad, n = sys.argv[5], [], [0, 0]
+
+    def stays():
+        s = connect()
+        while not os.path.exists(stop):
+            s.sendall(head("GET", "/healthz"))
+            got = s.recv(65536)
+            n[0] += 1
+            if not got.startswith(b"HTTP/1.1 200"):
+                bad.append(got)
+                return
+
+    def comes():
+        while not os.path.exists(stop):
+            got = ask()
+            n[1] += 1
+            if b" 200 " not in got:
+                bad.append(got)
+                return
+
+    def guard(fn):
+        try:
+            fn()
+        except OSError as e:
+            bad.append(e)
+    t = [threading.Thread(target=guard, args=(fn,))
+         for fn in (stays, stays, stays, stays, comes, comes)]
+    for x in t:
+        x.start()
+    for x in t:
+        x.join()
+    check(n[0] > 50 and n[1] > 10 and not bad, "no connection was dropped, "
+          "none refused", (n, bad))
+
+
 context_once = context()
 globals()[what]()

@@ -254,14 +254,66 @@ is "apid holds no descriptor of it" "$(readlink "/proc/$a/fd"/* |
 is "it makes no core" "$(awk '/^Max core/ { print $5, $6 }' \
     "/proc/$a/limits")" "0 0"
 
-# ---- another certificate
-cp "$T/next.chain" "$T/chain"
-cp "$T/next.key" "$T/key"
+# ---- another certificate, while all goes on
 subject() { openssl s_client -connect "127.0.0.1:$port" </dev/null 2>/dev/null |
     sed -n 's/^subject=//p'; }
+log() { grep -c "$1" "$work/serve.log"; }
+hup() {		# waits until the reader has said what it made of it
+	was=$(log 'reader.*: reload: ')
+	kill -HUP "$serve_pid"
+	await eval "[ \$(log 'reader.*: reload: ') -gt $was ]" ||
+	    fail "no word of the reader"
+}
+wb run b --name count -- sh -c 'i=0; until [ -e /tmp/end ]; do i=$((i + 1))
+    echo $i; usleep 1000; done' >/dev/null
+"$WB_BIN" sandbox logs b count --follow >"$work/stream" &
+reader=$!
+py "$port" "$T/one.pem" "$WB_TOKEN" load "$work/enough" >"$work/py" 2>&1 &
+load=$!
+await test -s "$work/stream"
+for n in next good next; do
+	cp "$T/$n.chain" "$T/chain"
+	cp "$T/$n.key" "$T/key"
+	hup
+	is_now() { [ "$(subject)" = "CN = $n" ]; }
+	await is_now && pass "SIGHUP: the certificate is $n" ||
+	    fail "SIGHUP: it is $(subject), not $n"
+done
+# what is no good changes nothing, and is told by its name
+cp "$T/good.key" "$T/key"
+hup
+like "another one's key is told" "$(tail -n 8 "$work/serve.log")" \
+    "tls-key: $T/key: it is not the key of the certificate"
+is "  and the one before is kept" "$(subject)" "CN = next"
+cp "$T/next.key" "$T/key"
+chmod 644 "$T/key"
+hup
+like "so is a key that others can read" "$(tail -n 8 "$work/serve.log")" \
+    "tls-key: $T/key: others than its owner can read it"
+rm "$T/chain"
+hup
+like "and a file that is gone" "$(tail -n 8 "$work/serve.log")" \
+    "tls-certificate: $T/chain: No such file or directory"
+is "  and the one before is kept" "$(subject)" "CN = next"
+: >"$work/enough"
+wait $load
+grep -E '^(ok|not ok|#) ' "$work/py"
+count load
+wb exec b -- touch /tmp/end
+wait $reader
+is "a stream across all of it is whole" "$(awk '$1 != NR { bad = 1 }
+    END { print (NR > 100), bad + 0 }' "$work/stream")" "1 0"
+a=$(box_pid apid)
+kill -KILL "$a"
+anew() { [ -n "$(box_pid apid)" ] && [ "$(box_pid apid)" != "$a" ] && answers; }
+await anew
+is "daemons that start again have the new one" "$(subject)" "CN = next"
+cp "$T/good.chain" "$T/chain"
+cp "$T/good.key" "$T/key"
+chmod 600 "$T/key"
 stop_serve
 start_serve "$WB_BIN" --config "$work/workbox.conf"
-is "after a restart another certificate" "$(subject)" "CN = next"
+is "after a restart what is there then" "$(subject)" "CN = good"
 ok "by which it is known" wb list
 ok "remove" wb rm b --grace 0
 box_done

@@ -169,6 +169,26 @@ START_TEST(start_without)
 }
 END_TEST
 
+/* What SIGHUP brings: as at the start, with a token's line before it. */
+START_TEST(again)
+{
+	char	*key[2], *cert[2];
+
+	cert[0] = make("first", &key[0]);
+	cert[1] = make("second", &key[1]);
+	tls_load(handed(TOKEN "\n", cert[0], key[0]));
+	tls_serve();
+	tls_again(handed(TOKEN "\n", cert[1], key[1]));
+	ck_assert_str_eq(subject(), "second");
+	tls_again(handed(TOKEN, "", ""));
+	tls_again(handed(TOKEN "\n", cert[0], key[1]));
+	tls_again(handed("", "", ""));
+	tls_again(-1);
+	ck_assert_uint_eq(changes, 2);
+	ck_assert_str_eq(subject(), "second");
+}
+END_TEST
+
 START_TEST(reload)
 {
 	char	*key[2], *cert[2], both[8192];
@@ -218,6 +238,7 @@ main(void)
 	tcase_add_test(t, plain);
 	tcase_add_loop_exit_test(t, start_without, 1, 0, 7);
 	tcase_add_test(t, reload);
+	tcase_add_test(t, again);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);
