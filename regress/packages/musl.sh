@@ -23,7 +23,7 @@ for h in archive.h archive_entry.h ares.h ares_build.h ares_nameser.h \
     jansson.h jansson_config.h libmnl libnftnl linux lmdb.h msgpack msgpack.h \
     mtd openssl sha2.h sha256.h sha512.h zconf.h zlib.h; do
 	for d in /usr/include "/usr/include/${libdir##*/}"; do
-		[ ! -e "$d/$h" ] || ln -sf "$d/$h" "$work/inc/"
+		[ ! -e "$d/$h" ] || cp -rs "$d/$h" "$work/inc/"
 	done
 done
 cp "$libdir/libmsgpackc.a" "$libdir/libmd.a" "$work/lib/"
