@@ -1,9 +1,11 @@
 /*
  * api_misc.c: the service itself, and what handlers share.
  */
+#include <stdint.h>
 #include <string.h>
 
 #include "apid.h"
+#include "xmalloc.h"
 
 void
 api_healthz(struct http_req *r)
@@ -19,6 +21,42 @@ api_version(struct http_req *r)
 	    PACKAGE_VERSION, "api", "v1",
 	    "protocol", (json_int_t)runner_version,
 	    "protocolOldest", (json_int_t)runner_version - 1));
+}
+
+struct ask_log {
+	struct http_req	*req;
+	char		 id[27];
+};
+
+static void
+log_told(void *arg, const struct msg *m)
+{
+	struct ask_log	*a = arg;
+
+	if (m->row->type != MSG_BOX_LOG_TAIL_IS)
+		api_fail(a->req, (enum wb_code)m->body.error.code,
+		    m->body.error.detail);
+	else
+		http_reply_json(a->req, 200, json_pack("{ss so}", "sandboxId",
+		    a->id, "lines", log_lines(&m->body.box_log_tail_is.text,
+		    SIZE_MAX)));
+	free(a);
+}
+
+void
+api_sandbox_launch_log(struct http_req *r)
+{
+	struct msg_box_log_tail	 m = { 0 };
+	struct box		*b = api_box(r);
+	struct ask_log		*a;
+
+	if (b == NULL)
+		return;
+	a = xcalloc(1, sizeof(*a));
+	a->req = r;
+	(void)str_copy(a->id, b->id, sizeof(a->id));
+	(void)str_copy(m.id, b->id, sizeof(m.id));
+	peer_ask(env.privd, MSG_BOX_LOG_TAIL, &m, T_PRIVD, log_told, a);
 }
 
 struct box *

@@ -422,6 +422,8 @@ void	 box_quarantine(struct box *, const char *field, const char *proof,
 void	 runner_open(struct box *, int fd);
 /* Readers of its sessions are told that nothing comes. */
 void	 runner_close(struct box *);
+/* The last lines of launch.log, at most so many, as an array of text. */
+json_t	*log_lines(const struct wire_bin *, size_t most);
 /* A line into the box's launch.log, rate-limited. */
 void	 runner_log(struct box *, const char *line);
 /* pid 1 is gone, by privd's word. */

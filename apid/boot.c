@@ -180,9 +180,8 @@ boot_over(struct boot *o, const char *verdict)
 
 /* ---- failure ------------------------------------------------------ */
 
-/* The last lines of launch.log as an array. */
-static json_t *
-log_lines(const struct wire_bin *text)
+json_t *
+log_lines(const struct wire_bin *text, size_t most)
 {
 	json_t		*a = json_array();
 	const uint8_t	*p = text->data, *end, *nl;
@@ -195,7 +194,7 @@ log_lines(const struct wire_bin *text)
 			nl = end;
 		(void)json_array_append_new(a, text_json(p,
 		    (size_t)(nl - p)));
-		if (++n > LOG_LINES)
+		if (++n > most)
 			(void)json_array_remove(a, 0);
 	}
 	return a;
@@ -215,7 +214,8 @@ boot_logged(void *arg, const struct msg *m)
 	struct box	*b = o->box;
 
 	if (m->row->type == MSG_BOX_LOG_TAIL_IS)
-		o->result.log = log_lines(&m->body.box_log_tail_is.text);
+		o->result.log = log_lines(&m->body.box_log_tail_is.text,
+		    LOG_LINES);
 	o->removed.fn = boot_removed;
 	o->removed.arg = o;
 	b->boot = NULL;		/* the removal does not wait for us */

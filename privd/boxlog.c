@@ -5,51 +5,31 @@
  */
 #include <sys/stat.h>
 
-#include <string.h>
 #include <unistd.h>
 
 #include "privd.h"
 
-#define TAIL_LINES	20
-
+/* The older half goes when there is no room: -1, once what is new is there. */
 int
 boxlog_append(const struct entry *e, const void *data, size_t len)
 {
-	static const char	 full[] = "(launch.log is full)\n";
+	static char		 half[LAUNCH_LOG_MAX / 2];
 	struct stat		 st;
-	size_t			 room;
+	ssize_t			 n = 0;
 
 	if (len == 0 || fstat(e->file_fd, &st) == -1)
 		return 0;		/* no file: nothing to tell of */
-	if (st.st_size + (off_t)sizeof(full) >= LAUNCH_LOG_MAX)
-		return -1;
-	room = LAUNCH_LOG_MAX - sizeof(full) - (size_t)st.st_size;
-	if (write(e->file_fd, data, len < room ? len : room) == -1)
+	if ((size_t)st.st_size + len >= LAUNCH_LOG_MAX) {
+		n = pread(e->file_fd, half, sizeof(half),
+		    st.st_size - (off_t)sizeof(half));
+		if (n <= 0 || ftruncate(e->file_fd, 0) == -1)
+			return -1;
+		(void)!write(e->file_fd, "(older lines were cut)\n", 23);
+		(void)!write(e->file_fd, half, (size_t)n);
+	}
+	if (write(e->file_fd, data, len) == -1)
 		log_warn("box %s: write launch.log", e->spec.id);
-	if (len >= room)
-		(void)!write(e->file_fd, full, sizeof(full) - 1);
 	else if (((const char *)data)[len - 1] != '\n')
 		(void)!write(e->file_fd, "\n", 1);	/* the first told */
-	return len >= room ? -1 : 0;
-}
-
-size_t
-boxlog_tail(const struct entry *e, char *ret, size_t size)
-{
-	struct stat	 st;
-	off_t		 at = 0;
-	ssize_t		 n, i;
-	int		 lines = 0;
-
-	if (fstat(e->file_fd, &st) == -1)
-		return 0;
-	if (st.st_size > (off_t)size)
-		at = st.st_size - (off_t)size;
-	if ((n = pread(e->file_fd, ret, size, at)) <= 0)
-		return 0;
-	for (i = n - 1; i > 0; i--)
-		if (ret[i - 1] == '\n' && ++lines == TAIL_LINES)
-			break;
-	memmove(ret, ret + i, (size_t)(n - i));
-	return (size_t)(n - i);
+	return n == 0 ? 0 : -1;
 }

@@ -431,14 +431,16 @@ on_log_append(struct msg *m)
 static void
 on_log_tail(struct msg *m)
 {
-	static char			 text[8192];
+	static uint8_t			 text[LAUNCH_LOG_MAX];
 	struct msg_box_log_tail_is	 r;
 	struct entry			*e = known(m, m->body.box_log_tail.id);
 
+	ssize_t				 n;
+
 	if (e == NULL)
 		return;
-	r.text.data = (const uint8_t *)text;
-	r.text.len = boxlog_tail(e, text, sizeof(text));
+	n = pread(e->file_fd, text, sizeof(text), 0);
+	r.text = (struct wire_bin){ text, n > 0 ? (size_t)n : 0 };
 	to_apid(MSG_BOX_LOG_TAIL_IS, m->rid, &r, -1);
 }
 

@@ -221,12 +221,10 @@ int		 life_on_disk(const char *id);
 
 /* ---- boxlog.c ----------------------------------------------------------- */
 
-#define LAUNCH_LOG_MAX	65536	/* bytes of a launch.log */
+#define LAUNCH_LOG_MAX	61440	/* bytes of a launch.log, and of an answer */
 
-/* Appends a line end too when it lacks.  -1: it did not fit, it is full. */
+/* Appends a line end too when it lacks.  -1: what was older has been cut. */
 int		 boxlog_append(const struct entry *, const void *, size_t);
-/* The last 20 lines, at most size bytes; their number. */
-size_t		 boxlog_tail(const struct entry *, char *ret, size_t size);
 
 /* ---- handlers.c ----------------------------------------------------------- */
 

@@ -103,6 +103,15 @@ $d"
 sed -n 's/^\t\[SET_[A-Z_]*\] = "\([a-z-]*\)",$/\1/p' "$top/workbox/settings.c" | appear "key of the client file" "$page"
 grep -ho 'getenv("[A-Z_]*")\|"WORKBOX_[A-Z]*"' "$top"/workbox/*.c | sed 's/.*"\(.*\)".*/\1/' | sort -u | appear "variable" "$page"
 
+# What of the configuration SIGHUP takes up: each word, now or at the next start.
+def=$(sed -n 's/^C_[STRU64BOLI]*("\([a-z0-9-]*\)",.*/\1/p' "$top/common/conf.def" | while read -r w; do
+	grep -q "^C_NOW(\"$w\"," "$top/common/conf.def" && echo "$w now" || echo "$w next start"
+done | sort)
+told=$(sed -n '/^\.Ss Reload/,/^\.El/s/^\.It Li \([a-z0-9-]*\) Ta \(.*\)/\1 \2/p' "$top/workbox/workbox.conf.5" | sort)
+[ "$(echo "$def" | grep -c ' now$')" -ge 5 ] && [ "$def" = "$told" ] &&
+    ok "workbox.conf.5 tells what a reload takes up" ||
+    no "what a reload takes up: conf.def has $(echo $def), workbox.conf.5 $(echo $told)"
+
 # The table of doctor's checks: the same rows in the same order.
 rows=$(sed -n 's/^CHECK("\([a-z0-9-]*\)", C_FATAL.*/\1 fatal/p; t; s/^CHECK("\([a-z0-9-]*\)".*/\1/p' "$top/workbox/checks.def")
 told=$(sed -n '/^\.Sh THE CHECKS/,/^\.El/s/^\.It Li \([a-z0-9-]*\)\( Pq \(fatal\)\)\{0,1\}$/\1 \3/p' "$top/workbox/workbox.1" | sed 's/ $//')

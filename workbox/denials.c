@@ -1,6 +1,8 @@
 /*
- * denials: what a sandbox's network has denied.
+ * denials: what a sandbox's network has denied; and what its launch and
+ * its runner have said.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +27,17 @@ const struct cmd cmd_sandbox_denials = {
 	.flags = CMD_CLIENT | CMD_FORMAT,
 	.min = 1, .max = 1,
 	.run = denials_main
+};
+
+static int	launch_log_main(const struct args *);
+
+const struct cmd cmd_sandbox_launch_log = {
+	.name = "sandbox launch-log",
+	.operands = "SANDBOX",
+	.doc = "Print what its launch and its runner have said",
+	.flags = CMD_CLIENT | CMD_FORMAT,
+	.min = 1, .max = 1,
+	.run = launch_log_main
 };
 
 /* A number, or "" of what is none. */
@@ -177,5 +190,41 @@ denials_main(const struct args *a)
 	else
 		denials_table(json_object_get(list, "items"));
 	json_decref(list);
+	return rc;
+}
+
+/* A box's own words may steer a terminal: not here. */
+static void
+safe_line(const char *s)
+{
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f ||
+		    (unsigned char)*s >= 0x80)
+			printf("\\x%02x", (unsigned int)(unsigned char)*s);
+		else
+			(void)putchar(*s);
+	(void)putchar('\n');
+}
+
+static int
+launch_log_main(const struct args *a)
+{
+	json_t	*o, *lines;
+	size_t	 i;
+	int	 rc;
+
+	if ((rc = client_init(a)) != 0 || (rc = client_call("GET",
+	    client_path("/v1/sandboxes", a->operand[0], "launch-log", NULL),
+	    NULL, &o)) != 0)
+		return rc;
+	lines = json_object_get(o, "lines");
+	if (args_json(a) || !json_is_array(lines))
+		rc = json_print(o);
+	else
+		for (i = 0; i < json_array_size(lines); i++)
+			safe_line(json_string_value(json_array_get(lines,
+			    i)) != NULL ? json_string_value(json_array_get(
+			    lines, i)) : "");
+	json_decref(o);
 	return rc;
 }

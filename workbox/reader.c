@@ -11,6 +11,7 @@
  * Must never: write a file, read one that neither the command line nor the
  * configuration names, start a process.
  */
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -111,8 +112,13 @@ static int
 fence(void)
 {
 	const struct confine	c = {
-		/* a key may be another user's; uid 0 alone opens root's */
-		.caps = UINT64_C(1) << CAP_DAC_READ_SEARCH,
+		/*
+		 * A key may be another user's; uid 0 alone opens root's.  A
+		 * service may be bounded to less (workbox.service): then such
+		 * a key is refused at a reload, by name.
+		 */
+		.caps = prctl(PR_CAPBSET_READ, CAP_DAC_READ_SEARCH) == 1 ?
+		    UINT64_C(1) << CAP_DAC_READ_SEARCH : 0,
 		.landlock = strcmp(reader.conf.landlock, "none") == 0 ? NULL :
 		    confine_landlock,
 		.landlock_read = FD_ROOT,

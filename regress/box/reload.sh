@@ -53,6 +53,11 @@ for d in privd apid; do
 	    pass "log-level, in $d" || fail "$d tells nothing on debug"
 done
 
+# ---- one form of line, of whoever speaks; the command's URLs come before
+is "every line of the log has the one form" "$(grep -vE \
+    '^(workbox|reader|privd|maker|netd|netd-maker|uplinkd|proxyd|stored|apid)\[[0-9]+\]: (error|warning|info|debug): .|^workbox serve: https?://[^ ]*$' \
+    "$work/serve.log")" ""
+
 # ---- what is no good changes nothing
 cp "$conf" "$work/good.conf"
 echo 'max-pids = "many"' >>"$conf"

@@ -54,7 +54,7 @@ for what in privd record network; do
 	after "apid to $what"
 done
 log=$(stat -c %s "$WB_STATE/sandboxes/$id/launch.log")
-[ "$log" -le 262144 ] && pass "launch.log is bounded: $log" ||
+[ "$log" -le 61440 ] && pass "launch.log is bounded: $log" ||
     fail "launch.log has $log bytes"
 "$WB_BIN" events export >"$work/later"
 cmp -s "$work/earlier" - <<-! && pass "what was on the record is on it, byte for byte" || fail "the record differs"
