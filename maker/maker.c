@@ -34,6 +34,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -163,14 +164,6 @@ make_health(const struct maker_req *q, const int *in,
 	return host_disk(&ret->disk_free, &ret->disk_keep);
 }
 
-static int
-make_facts(const struct maker_req *q, const int *in, struct maker_facts *ret)
-{
-	struct box_ask	ask = ask_of(q);
-
-	return box_facts(&ask, in[0], in[1], 1, ret->mounts, &ret->facts);
-}
-
 /* The mark first: whoever starts next must not take it for whole. */
 static int
 make_seal(const struct maker_req *q)
@@ -178,6 +171,37 @@ make_seal(const struct maker_req *q)
 	if (box_mark(q->spec.id, MARK_SEALED, q->u.text) == -1)
 		return -1;
 	return cgroup_freeze(q->spec.id, 1) == 0 ? 0 : box_fail("freeze");
+}
+
+/*
+ * Goes on, if but for what may be released it is what was asked, by the
+ * kernel's word of now.  The mark goes when pid 1's filters were seen, too,
+ * which a frozen process does not show.
+ */
+static int
+make_release(const struct maker_req *q, const int *in)
+{
+	static const char		may[] = " "
+#define MAY(n, why)	n " "
+#include "release.def"
+	;
+	static char			mounts[FACTS_MOUNTS];
+	struct msg_box_facts_are	f;
+	struct box_ask			ask = ask_of(q);
+	auto_close int			dir = box_open(ask.id, ".",
+					    O_PATH | O_DIRECTORY);
+	char				word[80];
+	int				whole = q->u.look.written != 0;
+
+	if (box_facts(&ask, in[0], in[1], whole, mounts, &f) == -1)
+		return -1;
+	errno = EPERM;
+	(void)snprintf(word, sizeof(word), " %s ", f.verdict);
+	if (f.verdict[0] != '\0' && strstr(may, word) == NULL)
+		return box_fail("%s", f.verdict);
+	if (whole && unlinkat(dir, MARK_SEALED, 0) == -1)
+		return box_fail("take the mark away");
+	return cgroup_freeze(ask.id, 0) == 0 ? 0 : box_fail("thaw");
 }
 
 static int
@@ -209,7 +233,9 @@ static int
 make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
     size_t *ret_len)
 {
-	switch (q->op) {
+	struct box_ask	ask = ask_of(q);
+
+	switch ((int)q->op) {
 	case MK_INIT:
 		*ret_len = MAKER_LEN(init);
 		return make_init(q, in, &a->u.init);
@@ -229,7 +255,8 @@ make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
 		return out[0] == -1 ? -1 : 0;
 	case MK_FACTS:
 		*ret_len = MAKER_LEN(facts);
-		return make_facts(q, in, &a->u.facts);
+		return box_facts(&ask, in[0], in[1], 1, a->u.facts.mounts,
+		    &a->u.facts.facts);
 	case MK_HEALTH:
 		*ret_len = MAKER_LEN(health);
 		return make_health(q, in, &a->u.health);
@@ -237,6 +264,8 @@ make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
 		return box_mark(q->spec.id, MARK_OPENED, "");
 	case MK_SEAL:
 		return make_seal(q);
+	case MK_RELEASE:
+		return make_release(q, in);
 	case MK_KILL:
 		return make_kill(q, in[0], out);
 	case MK_CGROUP:
@@ -245,9 +274,6 @@ make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
 		return make_tree(q, out);
 	case MK_LEAVE:
 		return make_leave();
-	case MK_BOX:
-	case MK_N:
-		break;
 	}
 	errno = EBADMSG;
 	return box_fail("request %d", (int)q->op);

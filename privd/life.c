@@ -27,7 +27,9 @@
  * DOWN waits for the next apid to reconcile it.
  *
  * `sealed' (quarantined) is beside the phases: frozen, cut off, marked on
- * disk before it is frozen, never undone here.
+ * disk before it is frozen.  A release undoes it in two steps: `trial', in
+ * which the box runs without its network and any end of the set, or ours,
+ * seals it again, since the mark stands; then the mark goes.
  */
 #include <sys/epoll.h>
 #include <sys/stat.h>
@@ -585,6 +587,7 @@ life_seal(struct entry *e, const char *field, unsigned int code)
 {
 	log_warnx("box %s is quarantined: %s", e->spec.id, field);
 	e->sealed = 1;
+	e->trial = 0;
 	e->nonce_live = 0;
 	e->code = code;
 	(void)str_copy(e->why, field, sizeof(e->why));
@@ -604,6 +607,25 @@ on_sealed(struct entry *e, const struct maker_ans *a)
 	log_warnx("box %s: quarantine: %s", e->spec.id, a->why);
 	answer(e, CODE_INTERNAL, "cannot be frozen, was ended");
 	life_end(e);
+}
+
+static void
+on_released(struct entry *e, const struct maker_ans *a)
+{
+	if (e->ask != ASK_RELEASE)
+		return;			/* it is being sealed or ended */
+	if (a->error != 0)
+		answer(e, a->error == EPERM ? CODE_PROOF_DIFFERS : CODE_BUSY,
+		    "%s", a->why);
+	else if (e->trial) {
+		e->trial = 0;
+		e->ask = ASK_NONCE;	/* its network opens as then */
+		life_open(e);
+	} else {
+		e->trial = 1;
+		e->sealed = e->frozen = 0;
+		answer(e, 0, " ");
+	}
 }
 
 /* ---- attach -------------------------------------------------------------------- */
@@ -689,36 +711,27 @@ on_launch(struct entry *e, const struct maker_ans *a, int *fds)
 static void
 on_maker(struct entry *e, struct maker_ans *a, int *fds)
 {
-	switch ((int)a->op) {		/* of a box alone */
-	case MK_LAUNCH:
+	if (a->op == MK_LAUNCH)
 		on_launch(e, a, fds);
-		break;
-	case MK_CONNECT:
+	else if (a->op == MK_CONNECT)
 		on_connect(e, a, fds);
-		break;
-	case MK_FACTS:
+	else if (a->op == MK_FACTS)
 		handle_facts(e, a);
-		break;
-	case MK_HEALTH:
+	else if (a->op == MK_HEALTH)
 		handle_health(e, a);
-		break;
-	case MK_OPENED:
+	else if (a->op == MK_OPENED)
 		on_opened(e, a);
-		break;
-	case MK_SEAL:
+	else if (a->op == MK_SEAL)
 		on_sealed(e, a);
-		break;
-	case MK_KILL:
+	else if (a->op == MK_RELEASE)
+		on_released(e, a);
+	else if (a->op == MK_KILL)
 		on_kill(e, a, fds);
-		break;
-	case MK_CGROUP:
+	else if (a->op == MK_CGROUP)
 		on_cgroup_gone(e, a);
-		return;
-	case MK_TREE:
+	else if (a->op == MK_TREE)
 		on_tree_begun(e, a, fds);
-		return;
-	}
-	if (e->phase == PH_PURGE)
+	if (a->op != MK_CGROUP && a->op != MK_TREE && e->phase == PH_PURGE)
 		purge_step(e);
 }
 
@@ -741,24 +754,16 @@ life_on_event(enum ev ev, unsigned int n)
 
 	if (e == NULL)
 		return;			/* gone in this very turn */
-	switch ((int)ev) {		/* of a box alone */
-	case EV_PID:
+	if (ev == EV_PID)
 		on_pid(e);
-		break;
-	case EV_READY:
+	else if (ev == EV_READY)
 		on_ready(e);
-		break;
-	case EV_LOG:
+	else if (ev == EV_LOG)
 		log_drain(e);
-		break;
-	case EV_CGROUP:
-		if (e->phase == PH_END)
-			end_check(e);
-		break;
-	case EV_TREE:
+	else if (ev == EV_CGROUP && e->phase == PH_END)
+		end_check(e);
+	else if (ev == EV_TREE)
 		on_tree(e);
-		break;
-	}
 }
 
 void
@@ -769,27 +774,17 @@ life_on_due(struct entry *e)
 		return;
 	}
 	due(e, 0);
-	switch (e->phase) {
-	case PH_START:
+	if (e->phase == PH_START) {
 		(void)str_copy(e->why, "the runner is not up in time",
 		    sizeof(e->why));
 		failed(e, CODE_CREATE_FAILED);
-		break;
-	case PH_END:
+	} else if (e->phase == PH_END) {
 		if (++e->tries == END_TRIES)
 			answer(e, CODE_INTERNAL, "processes do not end");
 		maker_want(e, MK_KILL);
 		end_check(e);
-		break;
-	case PH_PURGE:
+	} else if (e->phase == PH_PURGE)
 		purge_step(e);
-		break;
-	case PH_FREE:
-	case PH_MAKE:
-	case PH_UP:
-	case PH_DOWN:
-		break;
-	}
 }
 
 void
@@ -810,6 +805,8 @@ life_set_down(void)
 			drop(e);	/* nothing was made */
 			continue;
 		}
+		if (e->trial || maker_due(e, MK_RELEASE))
+			life_seal(e, "as before", 0);
 		if (e->phase == PH_MAKE || e->phase == PH_START)
 			e->doomed = 1;
 		if (e->phase == PH_START)
