@@ -149,17 +149,32 @@ on_event(const struct epoll_event *e)
 	}
 }
 
+/* Tells who would end us if we hung; when again, 0: nobody would. */
+static uint64_t
+alive(uint64_t now)
+{
+	static uint64_t	due;
+
+	if (srv.conf->watchdog_ms != 0 && now >= due) {
+		tell("WATCHDOG=1");
+		due = now + srv.conf->watchdog_ms / 2;
+	}
+	return due;
+}
+
 /* Milliseconds to wait for events, -1: for ever. */
 static int
 wait_ms(void)
 {
-	uint64_t	a = set_due(), b = table_next(), now;
+	uint64_t	now = mono_ms(), a = set_due(), b = table_next(),
+			c = alive(now);
 
 	if (a == 0 || (b != 0 && b < a))
 		a = b;
+	if (a == 0 || (c != 0 && c < a))
+		a = c;
 	if (a == 0)
 		return -1;
-	now = mono_ms();
 	return a <= now ? 0 : a - now > 60000 ? 60000 : (int)(a - now);
 }
 
