@@ -34,7 +34,7 @@ libraries() {
 step mmdebstrap --mode=root --variant=minbase --format=directory \
     --aptopt='APT::Install-Recommends "false"' --include="$(libraries)$(:
     )systemd-sysv,openrc,initscripts,curl,iproute2,jq,procps" \
-    bookworm "$root"
+    "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$root"
 
 step make -s -C "$WB_BUILD" install DESTDIR="$root"
 mkdir -p "$root/etc/workbox" "$root/host" "$root/lib/wb-test"
@@ -126,6 +126,8 @@ prepare_openrc() {
 	start() { /lib/wb-test/last openrc & }
 	END
 	chmod 755 "$root/etc/init.d/wb-first" "$root/etc/init.d/wb-last"
+	# as OpenRC has it by default from 0.51 on
+	echo rc_cgroup_mode=unified >>"$root/etc/rc.conf"
 	for u in netd stored apid proxyd; do
 		step chroot "$root" useradd --system --user-group _workbox-$u
 	done
