@@ -127,7 +127,8 @@ prepare_openrc() {
 	END
 	chmod 755 "$root/etc/init.d/wb-first" "$root/etc/init.d/wb-last"
 	# as OpenRC has it by default from 0.51 on
-	echo rc_cgroup_mode=unified >>"$root/etc/rc.conf"
+	printf 'rc_cgroup_mode=unified\nrc_cgroup_cleanup=yes\n' \
+	    >>"$root/etc/rc.conf"
 	for u in netd stored apid proxyd; do
 		step chroot "$root" useradd --system --user-group _workbox-$u
 	done

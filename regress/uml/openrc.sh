@@ -15,7 +15,8 @@ ok "which serves" answers
 [ $failed = 0 ] || tail -n 20 /var/log/workbox.log | sed 's/^/# /'
 is "it is the child of its supervisor" "$(parent_of "$(server)")" \
     supervise-daemo
-boxes_begin '^/sys/fs/cgroup/workbox$'
+boxes_begin '^/sys/fs/cgroup/workbox-boxes$'
+is "which is not the server's" "$(cat "/proc/$(server)/cgroup")" 0::/workbox
 boxes_whole "at their limits"
 
 p=$(server)
