@@ -133,7 +133,7 @@ set_options(const struct args *a, struct conf *c, struct start *st)
 		}
 	if (rc == 0 && st->naddr == 0 && strcmp(c->socket, "none") == 0)
 		rc = fail("expected an address to listen on or a socket");
-	return rc == 0 ? passed_agree(st, c->socket) : rc;
+	return rc;
 }
 
 /* ---- what the host must have ------------------------------------------- */
@@ -372,7 +372,9 @@ serve_main(const struct args *a)
 
 	if ((rc = set_ready(a, &st)) != 0 ||
 	    (rc = passed_take(st.ready_fd)) != 0 ||
-	    (rc = config_load(a, &c)) != 0 || (rc = set_options(a, &c, &st)) != 0)
+	    (rc = config_load(a, &c)) != 0 ||
+	    (rc = set_options(a, &c, &st)) != 0 ||
+	    (rc = passed_agree(&st, c.socket)) != 0)
 		return rc;
 	if (args_get(a, "check") != NULL)
 		return check_only(a, &c);
