@@ -35,11 +35,10 @@ struct server_conf {
 	uint8_t		 nlisteners;
 	uint8_t		 listener_kind[17];	/* as in DAEMON_LISTENER */
 	int		 notify_fd, ready_fd;	/* -1: nobody waits */
-	uint32_t	 watchdog_ms;		/* 0: nobody minds */
 	int		 log_level, syslog;
 	int		 log_fd;	/* privd's syslog socket, -1: none */
 	uint32_t	 uid_netd, gid_netd, net_uid_base, uid_base;
-	uint32_t	 max_boxes, restart_limit;
+	uint32_t	 max_boxes, restart_limit, beat_ms;	/* it may be 0 */
 	struct box_limits most, dflt;
 	uint64_t	 disk_floor;		/* bytes; 0: the default */
 };

@@ -43,7 +43,7 @@
 #define HIGH_FD		32	/* all places are below */
 #define ORPHANS_MS	10000	/* until the orphans are gone */
 #define BACKLOG		1024
-#define WATCHDOG_MIN	1000UL	/* ms; it is told twice in this time */
+#define WATCHDOG_MIN	1000UL	/* ms */
 #define WATCHDOG_MAX	86400000UL
 
 /* ---- places ------------------------------------------------------------ */
@@ -414,7 +414,8 @@ watchdog(struct server_conf *c)
 		return fail("WATCHDOG_USEC: expected %lu to %lu seconds in "
 		    "microseconds, not \"%s\"", WATCHDOG_MIN / 1000,
 		    WATCHDOG_MAX / 1000, us);
-	c->watchdog_ms = (uint32_t)(n / 1000);
+	/* one may be late by another, and half of the time is to be left */
+	c->beat_ms = (uint32_t)(n / 4000);
 	return 0;
 }
 
