@@ -105,7 +105,8 @@ sent(enum daemon_kind k, int r)
 		set_fault("send to %s: %s", kinds[k].name, strerror(errno));
 	else if ((out = chan_pending(&d->chan)) != d->out) {
 		d->out = out;
-		ev_mod(d->chan.fd, EV_CHAN, k, EPOLLIN | (out ? EPOLLOUT : 0));
+		ev_ctl(EPOLL_CTL_MOD, d->chan.fd, EV_CHAN, k,
+		    EPOLLIN | (out ? EPOLLOUT : 0));
 	}
 }
 

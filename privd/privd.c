@@ -38,7 +38,7 @@ static int	signal_fd = -1, reader_fd = PRIVD_FD_READER;
 
 /* ---- events ------------------------------------------------------------ */
 
-static void
+void
 ev_ctl(int op, int fd, enum ev ev, unsigned int n, uint32_t events)
 {
 	struct epoll_event	e = { .events = events,
@@ -52,12 +52,6 @@ void
 ev_add(int fd, enum ev ev, unsigned int n, uint32_t events)
 {
 	ev_ctl(EPOLL_CTL_ADD, fd, ev, n, events);
-}
-
-void
-ev_mod(int fd, enum ev ev, unsigned int n, uint32_t events)
-{
-	ev_ctl(EPOLL_CTL_MOD, fd, ev, n, events);
 }
 
 void
@@ -141,25 +135,23 @@ on_event(const struct epoll_event *e)
 		life_on_event(ev, n);
 }
 
-/* Milliseconds to wait for events, -1: for ever. */
+/* Milliseconds to wait for events: not longer than until a beat is due. */
 static int
 wait_ms(void)
 {
-	uint64_t	a = set_due(), b = table_next(), now;
+	uint64_t	a = set_due(), b = table_next(), now = mono_ms();
+	uint32_t	most = srv.conf->beat_ms > 0 ? srv.conf->beat_ms : 60000;
 
-	if (a == 0 || (b != 0 && b < a))
-		a = b;
-	if (a == 0)
-		return -1;
-	now = mono_ms();
-	return a <= now ? 0 : a - now > 60000 ? 60000 : (int)(a - now);
+	a = a == 0 || (b != 0 && b < a) ? b : a;
+	a = a == 0 || a > now + most ? now + most : a;
+	return a <= now ? 0 : (int)(a - now);
 }
 
 static void
 loop(void)
 {
 	struct epoll_event	e[TURN];
-	uint64_t		now;
+	uint64_t		now, beat = 0;
 	int			i, n;
 
 	for (;;) {
@@ -171,6 +163,10 @@ loop(void)
 		now = mono_ms();
 		set_tick(now);
 		table_tick(now);
+		if (srv.conf->beat_ms > 0 && now >= beat) {
+			tell("WATCHDOG=1");
+			beat = now + srv.conf->beat_ms;
+		}
 	}
 }
 

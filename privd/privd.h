@@ -37,7 +37,8 @@ enum ev {
 	EV_PID, EV_READY, EV_LOG, EV_CGROUP, EV_TREE
 };
 void		 ev_add(int fd, enum ev, unsigned int n, uint32_t events);
-void		 ev_mod(int fd, enum ev, unsigned int n, uint32_t events);
+void		 ev_ctl(int op, int fd, enum ev, unsigned int n,
+		    uint32_t events);	/* op is of epoll_ctl(2) */
 /* Takes it out of the loop and closes it; -1 is left alone. */
 void		 ev_close(int *fd);
 /* "READY=1" (also to the ready descriptor), "STOPPING=1". */

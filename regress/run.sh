@@ -225,6 +225,8 @@ guest_run() {
 	jobs= guest= asan=
 	WB_PREFIX=$prefix script uml sh "$top/regress/uml/run.sh" \
 	    "$([ $lane = long ] && echo long || echo short)"
+	[ $lane = fast ] || WB_PREFIX=$prefix WB_BUILD=$build script inits \
+	    sh "$top/regress/uml/inits.sh"
 }
 
 [ "$(id -u)" != 0 ] || {

@@ -99,6 +99,19 @@ int	serve_conf(const struct args *, struct conf *, const struct conf *tls,
  */
 int	reader_start(const struct args *, const struct conf *);
 
+/* ---- passed.c: sockets that a service manager has opened --------------- */
+
+/*
+ * Takes those of LISTEN_FDS, before anything is opened; ready_fd is none of
+ * them.  0, or fail()'s code.
+ */
+int	passed_take(int ready_fd);
+/* Whether each is one of st's addresses or that path.  0, or fail()'s code. */
+int	passed_agree(const struct start *, const char *path);
+/* The one of that address or path, once; the caller's, or -1. */
+int	passed_tcp(const struct sockaddr_storage *);
+int	passed_unix(const char *path);
+
 /* ---- tree.c: directories that are built and then put in place ---------- */
 
 /*

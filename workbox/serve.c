@@ -371,8 +371,11 @@ serve_main(const struct args *a)
 	static struct start	st;
 	int			rc;
 
-	if ((rc = set_ready(a, &st)) != 0 || (rc = config_load(a, &c)) != 0 ||
-	    (rc = set_options(a, &c, &st)) != 0)
+	if ((rc = set_ready(a, &st)) != 0 ||
+	    (rc = passed_take(st.ready_fd)) != 0 ||
+	    (rc = config_load(a, &c)) != 0 ||
+	    (rc = set_options(a, &c, &st)) != 0 ||
+	    (rc = passed_agree(&st, c.socket)) != 0)
 		return rc;
 	if (args_get(a, "check") != NULL)
 		return check_only(a, &c);

@@ -22,6 +22,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -42,6 +43,8 @@
 #define HIGH_FD		32	/* all places are below */
 #define ORPHANS_MS	10000	/* until the orphans are gone */
 #define BACKLOG		1024
+#define WATCHDOG_MIN	1000UL	/* ms */
+#define WATCHDOG_MAX	86400000UL
 
 /* ---- places ------------------------------------------------------------ */
 
@@ -269,6 +272,8 @@ listen_tcp(struct server_conf *s, const char *addr)
 	int			on = 1;
 
 	(void)config_listen(addr, &sa);	/* has been looked at */
+	if ((fd = passed_tcp(&sa)) != -1)
+		return add_listener(s, steal_fd(&fd), 0, addr);
 	if (sa.ss_family == AF_INET)
 		len = sizeof(struct sockaddr_in);
 	fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
@@ -311,6 +316,11 @@ listen_unix(struct server_conf *s, gid_t gid)
 	char			*slash;
 	int			 rc;
 
+	if ((fd = passed_unix(s->socket)) != -1) {
+		/* the path is the manager's: nobody of us takes it away */
+		(void)str_copy(s->socket, "none", sizeof s->socket);
+		return add_listener(s, steal_fd(&fd), 1, "LISTEN_FDS");
+	}
 	if (str_copy(un.sun_path, s->socket, sizeof un.sun_path) == -1 ||
 	    (slash = strrchr(un.sun_path, '/')) == NULL)
 		return fail("%s: not a path for a socket", s->socket);
@@ -385,6 +395,30 @@ notify(struct server_conf *c)
 	return place(steal_fd(&fd), "NOTIFY_SOCKET");
 }
 
+/* How often it wants to hear of us, as sd_watchdog_enabled(3) has it. */
+static int
+watchdog(struct server_conf *c)
+{
+	const char	*us = getenv("WATCHDOG_USEC");
+	const char	*pid = getenv("WATCHDOG_PID");
+	uint64_t	 n, p;
+
+	if (us == NULL)
+		return 0;
+	if (pid != NULL && text_u64(pid, 1, INT_MAX, &p) == -1)
+		return fail("WATCHDOG_PID: expected a process id, not \"%s\"",
+		    pid);
+	if (pid != NULL && p != (uint64_t)getpid())
+		return 0;		/* it is another's */
+	if (text_u64(us, WATCHDOG_MIN * 1000, WATCHDOG_MAX * 1000, &n) == -1)
+		return fail("WATCHDOG_USEC: expected %lu to %lu seconds in "
+		    "microseconds, not \"%s\"", WATCHDOG_MIN / 1000,
+		    WATCHDOG_MAX / 1000, us);
+	/* one may be late by another, and half of the time is to be left */
+	c->beat_ms = (uint32_t)(n / 4000);
+	return 0;
+}
+
 static int
 ready(struct server_conf *c, int fd)
 {
@@ -433,7 +467,8 @@ start(const struct conf *c, struct start *st)
 	int				rc;
 
 	server_fill(c, &s);
-	if ((rc = limits(c)) != 0 || (rc = places(st)) != 0 ||
+	if ((rc = limits(c)) != 0 || (rc = watchdog(&s)) != 0 ||
+	    (rc = places(st)) != 0 ||
 	    (rc = place(st->token_fd, "key")) != 0 ||
 	    (rc = take_state(c)) != 0 || (rc = listeners(&s, st)) != 0 ||
 	    (rc = notify(&s)) != 0 || (rc = ready(&s, st->ready_fd)) != 0 ||

@@ -35,6 +35,7 @@ etc/sv/workbox/log/run
 etc/sv/workbox/run
 lib/systemd/system/workbox-boxes.service
 lib/systemd/system/workbox.service
+lib/systemd/system/workbox.socket
 lib/sysusers.d/workbox.conf
 lib/tmpfiles.d/workbox.conf"
 is "nothing in them is left to fill in" \
@@ -61,7 +62,7 @@ is "the capabilities are the maker's" "$(echo "$caps" | tr ' ' '\n' | sort)" \
     grep -o 'CAP([A-Z_]*)' | sed 's/CAP(\(.*\))/CAP_\1/' | sort)"
 if command -v systemd-analyze >/dev/null; then
 	is "systemd finds no fault with the units" "$(systemd-analyze verify \
-	    --man=no "$units"/*.service 2>&1; echo $?)" 0
+	    --man=no "$units"/workbox* 2>&1; echo $?)" 0
 	# the page's words without mdoc's
 	told=$(sed 's/^\.[A-Z][a-z] //; s/ , Li /\n/g; s/^Li //' "$page")
 	for u in workbox workbox-boxes; do
@@ -71,17 +72,28 @@ if command -v systemd-analyze >/dev/null; then
 		like "the page knows the exposure of $u: $level" "$(grep -A2 \
 		    "^\.Pa $u\.service$" "$page")" "(^| )$level( |,|$)"
 	done
-	systemd-analyze security --offline=true --json=short \
-	    "$units/workbox.service" |
-	    jq -r '.[] | select(.set == false) | .name' | sed 's/…/.../' \
-	    >"$work/exposed"
-	like "something is exposed" "$(wc -l <"$work/exposed")" '^[1-9][0-9]$'
-	is "the page says why, of each" "$(echo "$told" |
-	    grep -vxF -f - "$work/exposed")" ''
-	is "and of nothing else" "$(echo "$told" |
-	    sed -n '/^WHAT SYSTEMD/,/^SEE ALSO/p' |
-	    grep -xE '(Sys|Restr|Prot|Priv|Cap|Mem|Lock|User|Root|Proc|IP|Dev)[A-Za-z/]*=.*' |
-	    grep -vxF -f "$work/exposed")" ''
+	# each exposure has its row, and no row is of anything else
+	rows() {	# unit
+		echo "$told" | awk -v own="$1" '
+		    /^WHAT SYSTEMD/ { on = 1; unit = "workbox" }
+		    /^SEE ALSO/ { on = 0 }
+		    /^The unit of the control group/ { unit = "workbox-boxes" }
+		    on && unit == own' |
+		    grep -xE '(Sys|Restr|Prot|Priv|Cap|Mem|Lock|User|Root|Proc|IP|Dev|Del)[A-Za-z/]*=.*'
+	}
+	for u in workbox workbox-boxes; do
+		systemd-analyze security --offline=true --json=short \
+		    "$units/$u.service" |
+		    jq -r '.[] | select(.set == false) | .name' |
+		    sed 's/…/.../' >"$work/exposed"
+		rows $u >"$work/rows"
+		like "something of $u is exposed" \
+		    "$(wc -l <"$work/exposed")" '^[1-9][0-9]*$'
+		is "the page says why, of each" \
+		    "$(grep -vxF -f "$work/rows" "$work/exposed")" ''
+		is "and of nothing else" \
+		    "$(grep -vxF -f "$work/exposed" "$work/rows")" ''
+	done
 else
 	skip "no systemd-analyze"
 fi
@@ -184,6 +196,76 @@ stop_serve
 serve_pid=
 [ ! -e "$devices" ] || await rmdir "$devices"
 
+# ---- with sockets that somebody holds, and who minds that it lives
+
+is "the sockets are those of the configuration" "$(sed -n 's/^ListenStream=//p' \
+    "$units/workbox.socket" | sort)" "$({
+	sed -n 's/.*add_addr(st, "\(.*:8790\)", .*/\1/p' "$top/workbox/serve.c"
+	sed -n 's/^C_STR("socket", .*"\(.*\)",$/\1/p' "$top/common/conf.def"
+    } | sort)"
+no "a watchdog without patience is refused" 125 env WATCHDOG_USEC=1 \
+    "$WB_BIN" serve --config "$work/workbox.conf"
+like "by name" "$out" 'WATCHDOG_USEC: expected 1 to 86400 seconds'
+key="Authorization: Bearer $WORKBOX_TOKEN" held=$work/held
+sock=$WB_STATE/api.sock
+hold_begin() {	# port
+	rm -f "$held"*
+	WATCHDOG_USEC=1000000 "$top/regress/box/held.py" "$1" "$sock" \
+	    "$held" "$work/hold" "$WB_BIN" serve \
+	    --config "$work/workbox.conf" >"$work/serve.log" 2>&1 &
+	holder=$!
+}
+asks() {	# options of curl
+	curl -sS -o /dev/null -w '%{http_code}\n' --max-time 60 -H "$key" \
+	    "$@" "$WORKBOX_SERVER/v1/sandboxes" 2>&1
+}
+# The server as the state directory knows it.
+server() { cat "$WB_STATE/lock"; }
+other() { [ "$(server)" != "$1" ] && answers; }
+hold_begin "$port"
+await answers && pass "a server with sockets that are held" ||
+    fail "it does not serve" "$(cat "$work/serve.log")"
+is "by both ways" "$(asks) $(asks --unix-socket "$sock")" '200 200'
+beats() { [ "$(grep -c '^WATCHDOG=1$' "$held")" -gt 3 ]; }
+await beats && pass "it tells that it is alive" ||
+    fail "it does not" "$(cat "$held")"
+is "and has told once that it is ready" "$(grep -c '^READY=1$' "$held")" 1
+p=$(server)
+: >"$work/hold"
+kill -TERM "$p"
+await test ! -e "/proc/$p"
+is "when it has ended the socket has its path" "$(stat -c %F "$sock")" socket
+asks >"$work/waits.1" & waits=$!
+asks --unix-socket "$sock" >"$work/waits.2" & waits="$waits $!"
+waiting() {
+	[ "$(ss -Hltnx | grep -e " 127.0.0.1:$port " -e " $sock " |
+	    awk '$3 > 0' | wc -l)" = 2 ]
+}
+await waiting && pass "clients wait" || fail "nobody waits" "$(ss -ltnx)"
+rm "$work/hold"
+# shellcheck disable=SC2086	# a list
+wait $waits
+is "and the next server answers them" \
+    "$(cat "$work/waits.1" "$work/waits.2")" '200
+200'
+[ "$(server)" != "$p" ] && pass "it is another" || fail "it is still $p"
+p=$(server)
+kill -KILL "$p"
+# what had taken one may be killed with it, but nobody is turned away
+is "nor does SIGKILL refuse one" "$({ asks; asks --unix-socket "$sock"; } |
+    grep -i 'connect to')" ''
+await other "$p" && pass "the next one serves" || fail "none does"
+: >"$work/hold"
+kill -TERM "$holder"
+wait "$holder"
+rm "$work/hold"
+hold_begin "$(free_port $((port + 3)))"
+other_one() { grep -q "LISTEN_FDS: 127.0.0.1:[0-9]*: expected what the configuration has" "$work/serve.log"; }
+await other_one && pass "an address that it does not know is refused" ||
+    fail "it is not" "$(cat "$work/serve.log")"
+kill -TERM "$holder"
+wait "$holder"
+
 # ---- under a supervisor
 
 # Verbs of each, which wait until it is so.
@@ -196,7 +278,9 @@ runit_begin() {
 }
 runit_up() { await test -p "$dir/supervise/ok"; sv -w 60 start "$dir"; }
 runit_down() { sv -w 60 stop "$dir"; }
-runit_restart() { sv -w 60 restart "$dir"; }
+# sv takes one that was started within the same second for restarted
+runit_aged() { ! sv status "$dir" | grep ') 0s'; }
+runit_restart() { await runit_aged; sv -w 60 restart "$dir"; }
 runit_kill() { sv kill "$dir"; }
 runit_is_down() { sv status "$dir" | grep '^down: '; }
 
@@ -214,9 +298,6 @@ s6_restart() { s6-svc -wR -T 60000 -r "$dir"; }
 s6_kill() { s6-svc -k "$dir"; }
 s6_is_down() { s6-svstat "$dir" | grep '^down '; }
 
-# The server as the state directory knows it.
-server() { cat "$WB_STATE/lock"; }
-other() { [ "$(server)" != "$1" ] && answers; }
 goes_on() {	# text
 	is "$1: the box is READY" "$(state keep)" READY
 	is "$1: pid 1 of it is the same" "$(runner)" "$box"
