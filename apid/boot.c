@@ -21,8 +21,6 @@
  * (boot_closed()).  One that speaks neither cannot be made; one that runs is
  * SUSPECT runner-version, runs on, and is tried again by the timer.
  *
- * A box that runs already begins at ATTACH, has no nonce to give any more
- *
  * Of a release (release.c) SETTLE is that file's, up to READY; any failure
  * before freezes the box again.
  *
