@@ -112,7 +112,8 @@ poll_netd(void *arg, const struct msg *m)
 	    p->box->changing != CHANGE_ASKED) {
 		p->net = "network";
 		network_amend(p->box);
-	} else if (!n->whole || strcmp(n->ruleset, p->box->ruleset) != 0)
+	} else if (!n->whole || (p->box->ruleset[0] != '\0' &&	/* attached */
+	    strcmp(n->ruleset, p->box->ruleset) != 0))
 		p->net = "ruleset";
 	else if (!n->uplink)
 		p->net = "uplink";

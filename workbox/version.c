@@ -71,10 +71,12 @@ number(const json_t *o, const char *key, char *ret, size_t size)
 	return ret;
 }
 
+/* It is there, and could not say more: see workbox-api(7), UPGRADES. */
 static int
-misfit(const json_t *box)
+misfit(const json_t *runner)
 {
-	return strcmp(json_str(box, "healthReason"), "runner-version") == 0;
+	return json_is_object(runner) &&
+	    json_is_null(json_object_get(runner, "version"));
 }
 
 static void
@@ -93,7 +95,7 @@ runners_table(const json_t *boxes)
 		table_add(&t, json_str(box, "health"));
 		table_add(&t, json_str(run, "version"));
 		table_add(&t, number(run, "protocol", proto, sizeof proto));
-		misfits += (size_t)misfit(box);
+		misfits += (size_t)misfit(run);
 	}
 	table_print(&t, stdout);
 	if (misfits != 0)

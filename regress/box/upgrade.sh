@@ -101,6 +101,11 @@ like "the same as JSON" "$(json)" \
 
 is "two versions are too many, by name" "$(health aged)" \
     "SUSPECT runner-version"
+looked() { curl -sS -H "Authorization: Bearer $WB_TOKEN" "$WB_URL/metrics" |
+    grep -q '^workbox_sandbox_memory_bytes.*name="aged"'; }
+await looked && pass "its health is looked at like any other's" ||
+    fail "nobody looks at it"
+is "and says the same" "$(health aged)" "SUSPECT runner-version"
 like "what is asked of it says what to do" \
     "$(wb exec aged -- echo no 2>&1)" 'Remove the sandbox.*make it anew'
 like "a look at it says the same" "$(reconcile | tr -d ' ')" \
