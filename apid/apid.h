@@ -48,6 +48,7 @@ struct box;
 struct boot;
 struct denials;
 struct peer;
+struct release;
 struct session;
 
 struct apid {
@@ -267,6 +268,7 @@ struct box {
 	unsigned int		 use_known;	/* a bit each: it counts on */
 
 	struct boot		*boot;		/* owned; boot.c */
+	struct release		*release;	/* owned; release.c */
 	struct peer		*runner;	/* owned; NULL: no channel */
 	/* the protocol that its runner speaks; 0: it has not said so yet */
 	unsigned int		 speaks;
@@ -416,6 +418,23 @@ void	 boot_closed(struct box *, unsigned int theirs, const char *why);
 void	 box_quarantine(struct box *, const char *field, const char *proof,
 	    size_t len);
 
+/* Of a release: it cannot be, after all; and READY is on the disk. */
+void	 boot_unproved(struct box *, enum wb_code, const char *detail);
+void	 boot_released(struct box *);
+
+/* ---- release.c: out of QUARANTINED ---------------------------------- */
+
+/* Whether release.def lets it be, and why, or why not. */
+int	 release_may(const char *name, const char **ret_why);
+/* Whether it does not count for this box: it was released, or is being. */
+int	 release_holds(const struct box *, const char *field);
+/* boot.c's word about a box with b->release: the proof agrees; or not. */
+void	 release_proved(struct box *, const struct msg_box_facts_are *,
+	    const char *proof);
+void	 release_failed(struct box *, enum wb_code, const char *detail);
+/* It is to be quarantined: 1: it will be, as soon as it is READY. */
+int	 release_spoilt(struct box *, const char *field);
+
 /* ---- runner.c: the channel of a box ------------------------------- */
 
 /* Takes fd; b->runner is there afterwards. */
@@ -435,10 +454,15 @@ const char *proof_differs(const struct msg_runner_facts *,
 /*
  * The evidence as it is kept, hashed and served: one line of JSON, at most
  * PROOF_MAX bytes, allocated.  field: the first that differed, or "".
+ * released: one that differs and does not count, or "".
  */
 #define PROOF_MAX	24576
 char	*proof_text(const struct box *, const struct msg_runner_facts *,
-	    const struct msg_box_facts_are *, const char *field, uint64_t ms);
+	    const struct msg_box_facts_are *, const char *field,
+	    const char *released, uint64_t ms);
+
+/* The host's side alone, by name. */
+json_t	*proof_host_json(const struct msg_box_facts_are *);
 
 /* ---- session.c ---------------------------------------------------- */
 

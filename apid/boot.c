@@ -21,6 +21,9 @@
  * (boot_closed()).  One that speaks neither cannot be made; one that runs is
  * SUSPECT runner-version, runs on, and is tried again by the timer.
  *
+ * Of a release (release.c) SETTLE is that file's, up to READY; any failure
+ * before freezes the box again.
+ *
  * A box that runs already begins at ATTACH, has no nonce to give any more
  * (an empty one is due; anything else condemns it) and needs no SETTLE.
  *
@@ -251,6 +254,11 @@ boot_fail(struct boot *o, enum wb_code code, const char *detail)
 	peer_forget(env.privd, o);
 	peer_forget(b->runner, o);
 	(void)event_del(&o->again);
+	if (b->release != NULL) {
+		release_failed(b, code, detail);
+		boot_over(o, "quarantined");
+		return;
+	}
 	if (o->attach) {
 		attach_fail(o, detail);
 		return;
@@ -407,6 +415,11 @@ box_quarantine(struct box *b, const char *field, const char *proof,
 	struct move_more		 more = { 0 };
 	struct boot			*o = b->boot;
 
+	if (b->release != NULL && o != NULL) {	/* it stays what it is */
+		if (!release_spoilt(b, field))
+			boot_fail(o, CODE_PROOF_DIFFERS, field);
+		return;
+	}
 	if (b->condemned || b->removing >= REMOVE_KILL || !b->listed ||
 	    !state_move_ok(b->target, BOX_QUARANTINED))
 		return;
@@ -472,6 +485,22 @@ boot_settled(struct box *b, enum wb_code code, void *arg)
 		boot_ready(o);
 }
 
+void
+boot_unproved(struct box *b, enum wb_code code, const char *detail)
+{
+	if (b->boot != NULL)
+		boot_fail(b->boot, code, detail);
+	else
+		release_failed(b, code, detail);
+}
+
+void
+boot_released(struct box *b)
+{
+	if (b->boot != NULL)
+		boot_settled(b, CODE_NONE, b->boot);
+}
+
 /* Both sides have told their facts. */
 static void
 boot_compare(struct boot *o)
@@ -479,17 +508,27 @@ boot_compare(struct boot *o)
 	struct move_more	 more = { o->actor, o->request, NULL, 0 };
 	struct box		*b = o->box;
 	auto_free char		*proof = NULL;
-	const char		*field = o->host.verdict;
+	const char		*field = o->host.verdict, *released = "";
 
 	if (!o->runner_told || !o->host_told || boot_is_aborted(o))
 		return;
+	if (field[0] != '\0' && release_holds(b, field)) {
+		released = field;	/* the last that the maker looks at */
+		field = "";
+	}
 	if (field[0] == '\0' &&
 	    (field = proof_differs(&o->runner, &o->host)) == NULL)
 		field = "";
-	proof = proof_text(b, &o->runner, &o->host, field, now_ms());
+	proof = proof_text(b, &o->runner, &o->host, field, released,
+	    now_ms());
 	if (field[0] != '\0') {
 		o->result.code = CODE_PROOF_DIFFERS;
 		box_quarantine(b, field, proof, strlen(proof));
+		return;
+	}
+	if (b->release != NULL) {
+		o->step = B_SETTLE;
+		release_proved(b, &o->host, proof);
 		return;
 	}
 	if (o->attach) {

@@ -90,6 +90,8 @@ poll_privd(void *arg, const struct msg *m)
 		p->health = (enum wb_health)m->body.box_health_is.health;
 		(void)str_copy(p->part, m->body.box_health_is.part,
 		    sizeof(p->part));
+		if (p->health == SUSPECT && release_holds(p->box, p->part))
+			p->health = HEALTHY;
 	}
 	poll_answered(p);
 }

@@ -169,20 +169,43 @@ facts_json(const struct box *b, const struct msg_runner_facts *r,
 	return a;
 }
 
+json_t *
+proof_host_json(const struct msg_box_facts_are *h)
+{
+	const struct wire_desc	*hd = &wire_msg_box_facts_are;
+	json_t			*o = json_object();
+	char			 name[64];
+	size_t			 i;
+
+	for (i = 0; i < hd->nfields; i++) {
+		(void)str_copy(name, hd->field[i].key, sizeof(name));
+		text_camel(name);
+		if (strcmp(name, "verdict") != 0)
+			(void)json_object_set_new(o, name,
+			    value_json(&hd->field[i], at(h, &hd->field[i]),
+			    1));
+	}
+	return o;
+}
+
 char *
 proof_text(const struct box *b, const struct msg_runner_facts *r,
-    const struct msg_box_facts_are *h, const char *field, uint64_t ms)
+    const struct msg_box_facts_are *h, const char *field,
+    const char *released, uint64_t ms)
 {
-	char	 name[64], *text;
+	char	 name[64], free_of[64], *text;
 	json_t	*o;
 	int	 whole;
 
 	(void)str_copy(name, field, sizeof(name));	/* cut is fine */
 	text_camel(name);
+	(void)str_copy(free_of, released, sizeof(free_of));
+	text_camel(free_of);
 	for (whole = 1; whole >= 0; whole--) {
-		o = json_pack("{ss ss so so so}", "sandboxId", b->id,
+		o = json_pack("{ss ss so so so so}", "sandboxId", b->id,
 		    "verdict", field[0] == '\0' ? "verified" : "failed",
 		    "field", text_json_or_null(name),
+		    "released", text_json_or_null(free_of),
 		    "at", time_json(ms),
 		    "facts", facts_json(b, r, h, whole));
 		if (o == NULL || (text = json_dumps(o, JSON_COMPACT)) == NULL)

@@ -44,6 +44,8 @@ enum maker_op {
 	MK_HEALTH,	/* in: as MK_FACTS; out: health */
 	MK_OPENED,	/* writes the mark */
 	MK_SEAL,	/* writes the mark with text, then freezes */
+	MK_RELEASE,	/* in: as MK_FACTS; looks, thaws; with `written' it
+			 * looks at filters, too, and takes the mark away */
 	MK_KILL,	/* in: fd 0: pid 1 or none; out: cgroup.events */
 	MK_CGROUP,	/* removes cgroups; EAGAIN: ask again, EBUSY: later */
 	MK_TREE,	/* removes the directory; out: fd 0: pidfd of who does

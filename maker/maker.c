@@ -34,6 +34,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -180,6 +181,37 @@ make_seal(const struct maker_req *q)
 	return cgroup_freeze(q->spec.id, 1) == 0 ? 0 : box_fail("freeze");
 }
 
+/*
+ * Goes on, if but for what may be released it is what was asked, by the
+ * kernel's word of now.  The mark goes when pid 1's filters were seen, too,
+ * which a frozen process does not show.
+ */
+static int
+make_release(const struct maker_req *q, const int *in)
+{
+	static const char		may[] = " "
+#define MAY(n, why)	n " "
+#include "release.def"
+	;
+	static char			mounts[FACTS_MOUNTS];
+	struct msg_box_facts_are	f;
+	struct box_ask			ask = ask_of(q);
+	auto_close int			dir = box_open(ask.id, ".",
+					    O_PATH | O_DIRECTORY);
+	char				word[80];
+	int				whole = q->u.look.written != 0;
+
+	if (box_facts(&ask, in[0], in[1], whole, mounts, &f) == -1)
+		return -1;
+	errno = EPERM;
+	(void)snprintf(word, sizeof(word), " %s ", f.verdict);
+	if (f.verdict[0] != '\0' && strstr(may, word) == NULL)
+		return box_fail("%s", f.verdict);
+	if (whole && unlinkat(dir, MARK_SEALED, 0) == -1)
+		return box_fail("take the mark away");
+	return cgroup_freeze(ask.id, 0) == 0 ? 0 : box_fail("thaw");
+}
+
 static int
 make_kill(const struct maker_req *q, int pidfd, int *fds)
 {
@@ -209,7 +241,7 @@ static int
 make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
     size_t *ret_len)
 {
-	switch (q->op) {
+	switch ((int)q->op) {
 	case MK_INIT:
 		*ret_len = MAKER_LEN(init);
 		return make_init(q, in, &a->u.init);
@@ -237,6 +269,8 @@ make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
 		return box_mark(q->spec.id, MARK_OPENED, "");
 	case MK_SEAL:
 		return make_seal(q);
+	case MK_RELEASE:
+		return make_release(q, in);
 	case MK_KILL:
 		return make_kill(q, in[0], out);
 	case MK_CGROUP:
@@ -245,9 +279,6 @@ make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
 		return make_tree(q, out);
 	case MK_LEAVE:
 		return make_leave();
-	case MK_BOX:
-	case MK_N:
-		break;
 	}
 	errno = EBADMSG;
 	return box_fail("request %d", (int)q->op);

@@ -34,6 +34,12 @@ known(const struct msg *m, const char *id)
 	return e;
 }
 
+static void
+busy(const struct msg *m)
+{
+	to_apid_error(m->rid, CODE_BUSY, "another request is under way");
+}
+
 /* The same, for what changes a box that is up: it has no other asker. */
 static struct entry *
 idle(const struct msg *m, const char *id)
@@ -47,7 +53,7 @@ idle(const struct msg *m, const char *id)
 	else if (e->phase != PH_UP)
 		to_apid_error(m->rid, CODE_NOT_READY, "the box is not up");
 	else if (e->ask != ASK_NONE)
-		to_apid_error(m->rid, CODE_BUSY, "another request is under way");
+		busy(m);
 	else
 		return e;
 	return NULL;
@@ -189,12 +195,12 @@ on_attach(struct msg *m)
 
 	if (e == NULL)
 		return;
-	if (e->frozen) {
+	if (e->frozen)
 		to_apid_error(m->rid, CODE_DISK_FLOOR, "the box is frozen");
-		return;
+	else {
+		ask_is(e, ASK_ATTACH, m);
+		life_attach(e);
 	}
-	ask_is(e, ASK_ATTACH, m);
-	life_attach(e);
 }
 
 /*
@@ -328,18 +334,39 @@ on_quarantine(struct msg *m)
 
 	if (e == NULL)
 		return;
-	if (e->phase != PH_UP) {
+	if (e->phase != PH_UP)
 		to_apid_error(m->rid, CODE_NOT_READY, "the box is not up");
-		return;
+	else if (e->ask == ASK_QUARANTINE || e->ask == ASK_KILL)
+		busy(m);
+	else {
+		if (e->ask != ASK_NONE)	/* to attach, or to open the network */
+			to_apid_error(e->rid, CODE_QUARANTINED, "quarantined");
+		ask_is(e, ASK_QUARANTINE, m);
+		life_seal(e, m->body.box_quarantine.field, 0);
 	}
-	if (e->ask == ASK_QUARANTINE || e->ask == ASK_KILL) {
-		to_apid_error(m->rid, CODE_BUSY, "another request is under way");
+}
+
+/*
+ * Hostile: lets a box go on that the maker then finds to be, by the kernel's
+ * word, what was asked but for its limits: once without its network, and once
+ * more with it, when its filters were read, too.  One that never was open is
+ * not opened by this.
+ */
+static void
+on_release(struct msg *m)
+{
+	struct entry	*e = known(m, m->body.box_release.id);
+
+	if (e == NULL)
 		return;
+	if (e->phase != PH_UP || (!e->sealed && !e->trial) || !e->opened ||
+	    e->net != NET_THERE || e->net_type != 0 || e->ask != ASK_NONE ||
+	    maker_due(e, MK_SEAL))
+		to_apid_error(m->rid, CODE_NOT_READY, "not to be released now");
+	else {
+		ask_is(e, ASK_RELEASE, m);
+		maker_want(e, MK_RELEASE);
 	}
-	if (e->ask != ASK_NONE)		/* to attach, or to open the network */
-		to_apid_error(e->rid, CODE_QUARANTINED, "quarantined");
-	ask_is(e, ASK_QUARANTINE, m);
-	life_seal(e, m->body.box_quarantine.field, 0);
 }
 
 /*
@@ -352,19 +379,17 @@ on_kill(struct msg *m)
 {
 	struct entry	*e = table_find(m->body.box_kill.id);
 
-	if (e == NULL || e->phase == PH_DOWN || e->phase == PH_PURGE) {
+	if (e == NULL || e->phase == PH_DOWN || e->phase == PH_PURGE)
 		to_apid_ok(m->rid);
-		return;
+	else if (e->phase == PH_MAKE || e->ask == ASK_KILL)
+		busy(m);
+	else {
+		if (e->ask != ASK_NONE)
+			to_apid_error(e->rid, CODE_ENDED, "the box is ended");
+		ask_is(e, ASK_KILL, m);
+		if (e->phase != PH_END)
+			life_end(e);
 	}
-	if (e->phase == PH_MAKE || e->ask == ASK_KILL) {
-		to_apid_error(m->rid, CODE_BUSY, "another request is under way");
-		return;
-	}
-	if (e->ask != ASK_NONE)
-		to_apid_error(e->rid, CODE_ENDED, "the box is being ended");
-	ask_is(e, ASK_KILL, m);
-	if (e->phase != PH_END)
-		life_end(e);
 }
 
 /*
@@ -376,21 +401,17 @@ on_purge(struct msg *m)
 {
 	struct entry	*e = table_find(m->body.box_purge.id);
 
-	if (e == NULL) {
+	if (e == NULL)
 		to_apid_ok(m->rid);
-		return;
-	}
-	if (e->ask != ASK_NONE) {
-		to_apid_error(m->rid, CODE_BUSY, "another request is under way");
-		return;
-	}
-	if (e->phase != PH_DOWN && e->phase != PH_PURGE) {
+	else if (e->ask != ASK_NONE)
+		busy(m);
+	else if (e->phase != PH_DOWN && e->phase != PH_PURGE)
 		to_apid_error(m->rid, CODE_NOT_READY, "processes are left");
-		return;
+	else {
+		ask_is(e, ASK_PURGE, m);
+		if (e->phase == PH_DOWN)
+			life_purge(e);
 	}
-	ask_is(e, ASK_PURGE, m);
-	if (e->phase == PH_DOWN)
-		life_purge(e);
 }
 
 /* ---- lists and logs ----------------------------------------------------------------- */
@@ -452,6 +473,7 @@ static const struct {
 	{ MSG_BOX_FACTS, on_facts },
 	{ MSG_BOX_HEALTH, on_health },
 	{ MSG_BOX_QUARANTINE, on_quarantine },
+	{ MSG_BOX_RELEASE, on_release },
 	{ MSG_BOX_KILL, on_kill },
 	{ MSG_BOX_PURGE, on_purge },
 	{ MSG_BOX_LIST, on_list },

@@ -27,7 +27,9 @@
  * DOWN waits for the next apid to reconcile it.
  *
  * `sealed' (quarantined) is beside the phases: frozen, cut off, marked on
- * disk before it is frozen, never undone here.
+ * disk before it is frozen.  A release undoes it in two steps: `trial', in
+ * which the box runs without its network and any end of the set, or ours,
+ * seals it again, since the mark stands; then the mark goes.
  */
 #include <sys/epoll.h>
 #include <sys/stat.h>
@@ -585,6 +587,7 @@ life_seal(struct entry *e, const char *field, unsigned int code)
 {
 	log_warnx("box %s is quarantined: %s", e->spec.id, field);
 	e->sealed = 1;
+	e->trial = 0;
 	e->nonce_live = 0;
 	e->code = code;
 	(void)str_copy(e->why, field, sizeof(e->why));
@@ -604,6 +607,25 @@ on_sealed(struct entry *e, const struct maker_ans *a)
 	log_warnx("box %s: quarantine: %s", e->spec.id, a->why);
 	answer(e, CODE_INTERNAL, "cannot be frozen, was ended");
 	life_end(e);
+}
+
+static void
+on_released(struct entry *e, const struct maker_ans *a)
+{
+	if (e->ask != ASK_RELEASE)
+		return;			/* it is being sealed or ended */
+	if (a->error != 0)
+		answer(e, a->error == EPERM ? CODE_PROOF_DIFFERS : CODE_BUSY,
+		    "%s", a->why);
+	else if (e->trial) {
+		e->trial = 0;
+		e->ask = ASK_NONCE;	/* its network opens as then */
+		life_open(e);
+	} else {
+		e->trial = 1;
+		e->sealed = e->frozen = 0;
+		answer(e, 0, " ");
+	}
 }
 
 /* ---- attach -------------------------------------------------------------------- */
@@ -708,6 +730,9 @@ on_maker(struct entry *e, struct maker_ans *a, int *fds)
 	case MK_SEAL:
 		on_sealed(e, a);
 		break;
+	case MK_RELEASE:
+		on_released(e, a);
+		break;
 	case MK_KILL:
 		on_kill(e, a, fds);
 		break;
@@ -810,6 +835,8 @@ life_set_down(void)
 			drop(e);	/* nothing was made */
 			continue;
 		}
+		if (e->trial || maker_due(e, MK_RELEASE))
+			life_seal(e, "as before", 0);
 		if (e->phase == PH_MAKE || e->phase == PH_START)
 			e->doomed = 1;
 		if (e->phase == PH_START)

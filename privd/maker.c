@@ -115,9 +115,10 @@ entry_ask(const struct entry *e, enum maker_op op)
 	else if (op == MK_HEALTH) {
 		q.u.look.freeze = e->sealed ? FREEZE_KEEP : e->freeze;
 		q.u.look.written = e->written;
-	}
-	r = maker_ask(&q, fds, op == MK_FACTS || op == MK_HEALTH ? 2 :
-	    op == MK_CONNECT || op == MK_KILL);
+	} else if (op == MK_RELEASE)
+		q.u.look.written = (uint32_t)e->trial;
+	r = maker_ask(&q, fds, op == MK_FACTS || op == MK_HEALTH ||
+	    op == MK_RELEASE ? 2 : op == MK_CONNECT || op == MK_KILL);
 	explicit_bzero(&q.u, sizeof(q.u));	/* the token */
 	return r;
 }

@@ -112,7 +112,7 @@ enum phase {
 /* Whose answer an entry keeps: one at a time. */
 enum ask {
 	ASK_NONE, ASK_CREATE, ASK_ATTACH, ASK_NONCE, ASK_QUARANTINE,
-	ASK_KILL, ASK_PURGE
+	ASK_RELEASE, ASK_KILL, ASK_PURGE
 };
 
 enum net {
@@ -127,6 +127,7 @@ struct entry {
 	unsigned int	 n;		/* own number in the table */
 	uint32_t	 uid;		/* first of its range, 0: none */
 	int		 sealed;	/* quarantined */
+	int		 trial;		/* goes on, the mark is still there */
 	int		 doomed;	/* nobody waits: end and purge it */
 	/* one asker */
 	enum ask	 ask;

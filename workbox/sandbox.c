@@ -1,5 +1,5 @@
 /*
- * sandbox: create, inspect, list, rm, proof.
+ * sandbox: create, inspect, list, rm, proof, release.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@ static int	inspect_main(const struct args *);
 static int	list_main(const struct args *);
 static int	rm_main(const struct args *);
 static int	proof_main(const struct args *);
+static int	release_main(const struct args *);
 
 static const struct opt create_opts[] = {
 	{ "name", "NAME", "made up when left out", 0, 0 },
@@ -97,6 +98,22 @@ const struct cmd cmd_sandbox_proof = {
 	.flags = CMD_CLIENT | CMD_FORMAT,
 	.min = 1, .max = 1,
 	.run = proof_main
+};
+
+static const struct opt release_opts[] = {
+	{ "reason", "TEXT", "why, for the record", 0, 0 },
+	{ NULL, NULL, NULL, 0, 0 }
+};
+
+const struct cmd cmd_sandbox_release = {
+	.name = "sandbox release",
+	.operands = "SANDBOX",
+	.doc = "Let a sandbox go on that is QUARANTINED or SUSPECT, if its "
+	    "proof, taken again, says that it may",
+	.opts = release_opts,
+	.flags = CMD_CLIENT,
+	.min = 1, .max = 1,
+	.run = release_main
 };
 
 /* ---- create ------------------------------------------------------------ */
@@ -443,5 +460,31 @@ proof_main(const struct args *a)
 	else
 		proof_table(proof);
 	json_decref(proof);
+	return rc;
+}
+
+/* ---- release ----------------------------------------------------------- */
+
+static int
+release_main(const struct args *a)
+{
+	const char	*why = args_get(a, "reason");
+	json_t		*body = json_object(), *box;
+	int		 rc;
+
+	if (why != NULL && json_object_set_new(body, "reason",
+	    json_string(why)) == -1)
+		rc = fail("--reason: expected UTF-8");
+	else
+		rc = client_init(a);
+	if (rc != 0) {
+		json_decref(body);
+		return rc;
+	}
+	if ((rc = client_call("POST", client_path("/v1/sandboxes",
+	    a->operand[0], "release", NULL), body, &box)) != 0)
+		return rc;
+	rc = json_print(box);
+	json_decref(box);
 	return rc;
 }

@@ -433,7 +433,8 @@ boot_facts(const struct msg_runner_facts *f)
 	char				*text;
 
 	differs = proof_differs(f, &h);
-	text = proof_text(&box, f, &h, differs == NULL ? "" : differs, 1);
+	text = proof_text(&box, f, &h, differs == NULL ? "" : differs, "",
+	    1);
 	must(strlen(text) <= PROOF_MAX);
 	is_json(text, strlen(text));
 	free(text);

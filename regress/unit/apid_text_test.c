@@ -290,7 +290,7 @@ START_TEST(evidence)
 	memset(&b, 0, sizeof(b));
 	(void)str_copy(b.id, "01K8ZZZZZZZZZZZZZZZZZZZZZ1", sizeof(b.id));
 	h.network = NETWORK_ALLOWLIST;
-	t = proof_text(&b, &r, &h, "cap_bnd", 1);
+	t = proof_text(&b, &r, &h, "cap_bnd", "", 1);
 	ck_assert_ptr_nonnull(o = json_loads(t, 0, NULL));
 	ck_assert_str_eq(json_string_value(json_object_get(o, "field")),
 	    "capBnd");
@@ -303,7 +303,7 @@ START_TEST(evidence)
 	memset(big, 0xff, sizeof(big));		/* triples as U+FFFD */
 	r.mounts.data = h.mounts.data = big;
 	r.mounts.len = h.mounts.len = sizeof(big);
-	t = proof_text(&b, &r, &h, "", 1);
+	t = proof_text(&b, &r, &h, "", "", 1);
 	ck_assert_uint_le(strlen(t), PROOF_MAX);
 	ck_assert_ptr_nonnull(strstr(t, "\"sha256:"));
 	ck_assert_ptr_nonnull(strstr(t, "\"verified\""));
