@@ -117,16 +117,34 @@ is_host(const char *s)
 	return memchr(s, '.', n) != NULL;
 }
 
+/* Kind of its network, or "": only to say why nothing is suggested. */
+static char *
+kind(const char *ref)
+{
+	struct req	*r;
+	char		*path = client_path("/v1/sandboxes", ref, NULL), *s;
+	json_t		*box;
+
+	r = req_new("GET", path);
+	free(path);
+	box = req_run(r) == 0 ? req_answer(r) : NULL;
+	s = xstrdup(json_str(box, "network"));
+	json_decref(box);
+	req_free(r);
+	return s;
+}
+
 /*
  * The entries that denials name: in order, each once.  What is not of an
  * entry's characters is passed over: a box asked for it, and the lines may
  * become a file, or words of a command.
  */
 static void
-suggest(const json_t *items)
+suggest(const json_t *items, const char *ref)
 {
 	const json_t	*d;
 	const char	*s, **v;
+	auto_free char	*network = NULL;
 	size_t		 i, n = 0;
 
 	v = xcalloc(json_array_size(items), sizeof *v);
@@ -145,6 +163,16 @@ suggest(const json_t *items)
 		if (i == 0 || strcmp(v[i], v[i - 1]) != 0)
 			printf("%s\n", v[i]);
 	free(v);
+	if (n > 0)
+		return;
+	network = kind(ref);
+	if (strcmp(network, "allowlist") != 0)
+		note("nothing to suggest: the network is %s, which has no "
+		    "list of hosts", network);
+	else
+		note("nothing to suggest: %s", json_array_size(items) == 0 ?
+		    "nothing was denied" : "what was denied no entry of a "
+		    "list would let through");
 }
 
 static int
@@ -173,7 +201,7 @@ denials_main(const struct args *a)
 	if (args_json(a) || !json_is_array(json_object_get(list, "items")))
 		rc = json_print(list);
 	else if (lines)
-		suggest(json_object_get(list, "items"));
+		suggest(json_object_get(list, "items"), a->operand[0]);
 	else
 		denials_table(json_object_get(list, "items"));
 	json_decref(list);

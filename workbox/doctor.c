@@ -21,6 +21,9 @@ static int	doctor_main(const struct args *);
 
 static const struct opt doctor_opts[] = {
 	{ "cgroup", "NAME", "cgroup of all sandboxes", 0, 0 },
+	{ "bundle", "FILE", "save the results, and what else helps to find a "
+	    "fault, in a new file (tar.gz), without secrets; - for standard "
+	    "output", 0, 0 },
 	{ "calls", NULL, "print the system calls that a sandbox may and may "
 	    "not make, and exit", 0, 0 },
 	{ "root", "DIR", "read the files of the system below this directory",
@@ -247,7 +250,7 @@ set_given(const struct args *a)
 	doctor.named = file != NULL;
 }
 
-/* 0, or told why nothing can be checked. */
+/* 0, or the exit code: told why nothing can be checked. */
 static int
 prepare(const struct args *a, struct conf *c)
 {
@@ -255,49 +258,67 @@ prepare(const struct args *a, struct conf *c)
 
 	set_given(a);
 	if (args_get(a, "root") != NULL ? set_root(a, c) : config_load(a, c))
-		return -1;
+		return 2;
 	if (cgroup != NULL && config_cgroup(c, cgroup) != 0)
-		return -1;
+		return EXIT_OURS;
 	if (look_root() == NULL && geteuid() != 0) {
 		(void)fail("expected to be run as root");
-		return -1;
+		return 2;
 	}
 	return 0;
+}
+
+/* Runs them all, and prints each as it comes unless quiet. */
+static json_t *
+check_all(const struct conf *c, int quiet, unsigned int n[4])
+{
+	struct finding	 f;
+	json_t		*all = json_array();
+	size_t		 i;
+
+	for (i = 0; i < NCHECKS; i++) {
+		run(&checks[i], c, &f);
+		n[f.verdict]++;
+		json_array_append_new(all, one_json(checks[i].name, &f));
+		if (!quiet)
+			print_one(checks[i].name, &f);
+	}
+	return json_pack("{s:o, s:i, s:i, s:i, s:i}", "checks", all,
+	    words[V_OK], n[V_OK], words[V_WARN], n[V_WARN], words[V_FAIL],
+	    n[V_FAIL], words[V_SKIP], n[V_SKIP]);
 }
 
 static int
 doctor_main(const struct args *a)
 {
 	static struct conf	 c;
-	struct finding		 f;
+	const char		*bundle = args_get(a, "bundle");
+	/* standard output is the archive's, then */
+	int			 mute = bundle != NULL &&
+				    strcmp(bundle, "-") == 0;
 	json_t			*all;
 	unsigned int		 n[4] = { 0, 0, 0, 0 };
-	size_t			 i;
+	int			 rc;
 
 	if (args_get(a, "calls") != NULL)
 		return print_calls();
-	if (prepare(a, &c) == -1)
-		return 2;
-	all = json_array();
-	for (i = 0; i < NCHECKS; i++) {
-		run(&checks[i], &c, &f);
-		n[f.verdict]++;
-		if (args_json(a))
-			json_array_append_new(all, one_json(checks[i].name,
-			    &f));
-		else
-			print_one(checks[i].name, &f);
-	}
-	all = json_pack("{s:o, s:i, s:i, s:i, s:i}", "checks", all,
-	    words[V_OK], n[V_OK], words[V_WARN], n[V_WARN], words[V_FAIL],
-	    n[V_FAIL], words[V_SKIP], n[V_SKIP]);
-	if (args_json(a))
+	if (bundle != NULL && args_get(a, "root") != NULL)
+		return fail("--bundle is of the running system: expected it "
+		    "without --root");
+	if ((rc = prepare(a, &c)) != 0)
+		return rc;
+	all = check_all(&c, args_json(a) || mute, n);
+	if (bundle != NULL)
+		rc = support_write(a, &c, json_incref(all), bundle);
+	if (mute)
+		;
+	else if (args_json(a))
 		(void)json_print(all);
 	else
 		printf("%u ok, %u warning, %u failed, %u skipped\n", n[V_OK],
 		    n[V_WARN], n[V_FAIL], n[V_SKIP]);
 	json_decref(all);
-	return n[V_FAIL] > 0;
+	return rc != 0 ? rc : n[V_FAIL] > 0;
 }
 
 int

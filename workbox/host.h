@@ -51,6 +51,12 @@ int	config_cgroup(struct conf *, const char *);	/* --cgroup */
 /* Sets a word of the path kind: 0, or fail()'s code. */
 int	config_path(char *dst, size_t size, const char *opt, const char *val);
 
+/* ---- support.c: doctor --bundle ---------------------------------------- */
+
+/* Saves doctor's results (taken) and the rest.  0, or fail()'s code. */
+int	support_write(const struct args *, const struct conf *,
+	    json_t *results, const char *path);
+
 /* ---- start.c: what is opened for privd --------------------------------- */
 
 #define LISTEN_MAX	16

@@ -569,7 +569,7 @@ stranger=$!
 alien() { [ "$(ps -o comm= -p $stranger)" = sleep ]; }
 await alien || fail "no process with a uid of sandboxes"
 fault uid-ranges "a process has one" failed \
-    "process $stranger in cgroup /.* has uid $((WB_UIDS + 65543)); uid-base stands for $((WB_UIDS + 65536))-$((WB_UIDS + 16777215)) => set uid-base to uids that no other server has, or end process $stranger" "$(doctor)"
+    "process $stranger in cgroup /.* has uid $((WB_UIDS + 65543)); uid-base stands for $((WB_UIDS + 65536))-$((WB_UIDS + 16777215)) => set uid-base to uids that no other server has, or end process $stranger: kill -KILL $stranger" "$(doctor)"
 refuses uid-ranges \
     "process $stranger in cgroup /.* has uid $((WB_UIDS + 65543)); uid-base .*" "$WB_BIN" serve --config "$conf"
 kill $stranger
@@ -582,7 +582,7 @@ mkdir -p "$g/$other/box"
 echo $stranger >"$g/$other/box/cgroup.procs"
 lies="process $stranger lies in cgroup /.*$WB_CGROUP/$other/box, and $WB_STATE has no such sandbox"
 fault uid-ranges "a sandbox of another state directory is in the cgroup" \
-    failed "$lies => set cgroup to a name that no other server has, or end process $stranger" "$(doctor)"
+    failed "$lies => set cgroup to a name that no other server has, or end process $stranger: kill -KILL $stranger" "$(doctor)"
 refuses uid-ranges "$lies" "$WB_BIN" serve --config "$conf"
 mkdir -p "$WB_STATE/sandboxes/$other"
 like "uid-ranges: not one of ours" "$(doctor | line uid-ranges)" '^ok '
@@ -776,4 +776,67 @@ await no_cgroup && pass "no cgroup is left" || fail "left" \
     "$(ls -d /sys/fs/cgroup/workbox-doctor-* /sys/fs/cgroup/*/workbox-doctor-*)"
 is "nor anything in the state directory" "$(ls -A "$WB_STATE" | tr '\n' ' ')" \
     'rootfs runtime '
+
+# ---- a command line that is wrong
+no "a cgroup that is no path below" 125 "$WB_BIN" doctor --config "$conf" \
+    --cgroup ../x
+no "a configuration that is not there: nothing can be checked" 2 "$WB_BIN" \
+    doctor --config "$work/none"
+
+# ---- doctor --bundle: a secret in every place, and in none of what is saved
+unset WORKBOX_TOKEN
+WB_TOKEN=canary-token-$(new_token)
+box_serve
+conf=$work/workbox.conf
+echo '# canary-comment' >>"$conf"
+c=canary
+ok "a box" wb create --name $c-name --network none --label $c-label=$c-value \
+    --env CANARY=$c-boxenv
+box=$c-name
+echo $c-stdin | wb exec $box --env E=$c-env -- sh -c \
+    "cat >/root/$c-file; echo $c-output; : $c-argv" >/dev/null
+wb run $box --name $c-session -- sh -c "echo $c-later; exec sleep 3600" >/dev/null
+wb exec $box -- sh -c "mkdir /root/$c-dir; exec $c-missing" >/dev/null 2>&1
+sup=$work/support.tar.gz
+ok "a bundle" doctor --bundle "$sup"
+is "is its owner's alone" "$(stat -c %a "$sup")" 600
+no "and no file that is there" 125 doctor --bundle "$sup"
+no "nor of another system" 125 doctor --bundle "$sup.2" --root "$work"
+mkdir "$work/sup" && tar -xzf "$sup" -C "$work/sup"
+d=$work/sup/workbox-support
+found=$(grep -rail "$c" "$d"; find "$d" -iname "*$c*"; grep -raoi "canary.*" "$d" | head -n 5)
+is "no secret of any place is in it" "$found" ''
+wb inspect $box >"$work/control"
+is "control: so it would be found" "$(grep -ail "$c" "$work/control")" \
+    "$work/control"
+is "nor the key in another form" "$(grep -ral "$(printf %s "$WB_TOKEN" | base64 -w 0 | cut -c 1-40)" "$d")" ''
+for f in doctor.json versions.json configuration.json mounts.txt cgroups.txt \
+    server.json sandboxes.json metrics.txt manifest.json; do
+	[ -s "$d/$f" ] && pass "it has $f" || fail "it has no $f"
+done
+is "with doctor's results" "$(jq '.checks | length' "$d/doctor.json")" \
+    "$(printf '%s\n' "$rows" | wc -l)"
+is "the box by its id" "$(jq -r '.[].id' "$d/sandboxes.json")" \
+    "$(wb inspect $box | field id)"
+is "its state" "$(jq -r '.[].state' "$d/sandboxes.json")" READY
+like "metrics of it, without its name" "$(grep '^workbox_sandbox_' "$d/metrics.txt")" \
+    '^workbox_sandbox_[a-z_]*[{]id="[0-9A-Z]{26}"[}] '
+is "the configuration as it is understood" \
+    "$(jq -r '."state-dir"' "$d/configuration.json")" "$WB_STATE"
+bad=$(jq -r '.members | to_entries[] | .value.sha256 + "  " + .key' \
+    "$d/manifest.json" | (cd "$d" && sha256sum -c --quiet 2>&1))
+is "each member is what the manifest says" "$bad" ""
+like "to standard output, nothing but the archive" \
+    "$(doctor --bundle - 2>/dev/null | tar -tz | tail -n 1)" 'manifest.json$'
+(WORKBOX_SERVER=http://127.0.0.1:1; doctor --bundle "$sup.3") >/dev/null 2>&1
+like "where no server answers, that is told" \
+    "$(tar -xzOf "$sup.3" workbox-support/manifest.json | jq -r .missing.server)" \
+    'did not answer'
+ok "remove" wb rm $box --grace 0
+
+# ---- nothing to suggest, and why
+ok "a box without a list" wb create --name nolist --network none
+like "what it lacked" "$(wb denials nolist --suggest 2>&1)" \
+    'nothing to suggest: the network is none, which has no list'
+ok "remove" wb rm nolist --grace 0
 box_done
