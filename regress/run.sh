@@ -134,8 +134,9 @@ section_sanitize() {
 # Those that look at nothing but their own server, and mostly wait for it: two
 # at a time.  What counts processes or mounts of the host, or times, is alone.
 together='api attacks attacks_fs badinput cannot cli client daemons destroy disk
-    doctor elf faults hostile hungry init limits metrics proxies record restart
-    rootfs sessions steps syslog tls traitor tree upgrade ux'
+    doctor elf evidence faults hostile hungry init limits metrics proxies
+    record restart rootfs sessions steps syslog tls traitor tree upgrade
+    ux waysout'
 
 box_script() {	# path
 	WB_PREFIX=$prefix WB_BUILD=$build script "$(basename "$1" .sh)" sh "$1"
