@@ -166,7 +166,7 @@ suggest(const json_t *items, const char *ref)
 	if (n > 0)
 		return;
 	network = kind(ref);
-	if (strcmp(network, "allowlist") != 0)
+	if (*network != '\0' && strcmp(network, "allowlist") != 0)
 		note("nothing to suggest: the network is %s, which has no "
 		    "list of hosts", network);
 	else

@@ -211,6 +211,83 @@ START_TEST(quarantine)
 }
 END_TEST
 
+/* Has it sealed. */
+static void
+seal(void)
+{
+	struct msg			m;
+	struct msg_box_quarantine	q = { .id = ID1, .field = "pids" };
+
+	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_QUARANTINE, &q,
+	    -1, NULL), 0);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_CUT);
+	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
+	ck_assert(frozen(ID1));
+}
+
+/* 0: to its end; 1: privd is killed between the two steps. */
+START_TEST(release)
+{
+	struct msg_net_opened	o = { .k = 1, .ruleset = "again" };
+	struct msg		m;
+	BODY(s, box_release, ID1);
+	BODY(h, box_health, ID1);
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	/* what is well is not released, nor what is not there */
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_RELEASE, &s, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_NOT_READY);
+	seal();
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_RELEASE, &s, &m), MSG_OK);
+	ck_assert(!frozen(ID1));
+	if (_i != 0) {
+		rig_kill(&r);
+		rig_privd(&r);
+		rig_set(&r);
+		ck_assert_uint_eq(rig_go(&r), 1);
+		ck_assert_int_eq(r.open, 0);
+		ck_assert(frozen(ID1));
+		ck_assert_int_eq(rig_ask(&r, MSG_BOX_HEALTH, &h, &m),
+		    MSG_BOX_HEALTH_IS);
+		ck_assert_str_eq(m.body.box_health_is.part, "quarantined");
+	} else {
+		ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_RELEASE,
+		    &s, -1, NULL), 0);
+		ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_OPEN);
+		ck_assert_int_eq(chan_send(&r.d[R_NETD].chan, MSG_NET_OPENED,
+		    m.rid, &o, -1), 0);
+		ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
+		ck_assert(!frozen(ID1));
+		ck_assert_int_eq(rig_ask(&r, MSG_BOX_HEALTH, &h, &m),
+		    MSG_BOX_HEALTH_IS);
+		ck_assert_str_eq(m.body.box_health_is.part, "");
+		ck_assert_int_eq(rig_ask(&r, MSG_BOX_RELEASE, &s, &m),
+		    MSG_ERROR);
+	}
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
+/* One whose nonce never came has no way out but its end. */
+START_TEST(release_unopened)
+{
+	struct msg	m;
+	BODY(s, box_release, ID1);
+
+	rig_start(&r);
+	ck_assert_int_eq(rig_create(&r, ID1, 1, &m), MSG_BOX_CREATED);
+	seal();
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_RELEASE, &s, &m), MSG_ERROR);
+	ck_assert_uint_eq(error_of(&m), CODE_NOT_READY);
+	ck_assert(frozen(ID1));
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
 TCase *
 quarantine_case(void)
 {
@@ -221,6 +298,8 @@ quarantine_case(void)
 	tcase_add_loop_test(t, wrong_nonce, 0, 4);
 	tcase_add_loop_test(t, quarantined_while_opening, 0, 4);
 	tcase_add_test(t, quarantine);
+	tcase_add_loop_test(t, release, 0, 2);
+	tcase_add_test(t, release_unopened);
 	tcase_add_test(t, killed_while_opening);
 	tcase_add_loop_test(t, not_adopted, 0, NETWORK_ALLOWLIST + 1);
 	return t;

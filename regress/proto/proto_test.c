@@ -226,7 +226,7 @@ static const struct { unsigned int from, to; const char *types; } said[] = {
 	{ A_UPLINKD, A_NETD, "73 76" },
 	{ A_STORED, A_PRIVD, "10i 81 99" },
 	{ A_STORED, A_APID, "81 83 91 93 97 99 101 115" },
-	{ A_APID, A_PRIVD, "10i 20 22 24 26 28 30 32 34 36 38 40" },
+	{ A_APID, A_PRIVD, "10i 20 22 24 26 28 30 32 34 36 38 40 44" },
 	{ A_APID, A_NETD, "56 58 70" },
 	{ A_PRIVD, A_PROXYD, "11i 14*" },
 	{ A_PROXYD, A_PRIVD, "10i" },

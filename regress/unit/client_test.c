@@ -288,9 +288,15 @@ START_TEST(denials_by_name)
 	    "--suggest", NULL);
 	expect(0, "a.example:22\nmyip6.arpa\ntwo:81\nx.home.arpa\n"
 	    "z.example:443\n", "", NULL);
-	with_input("", A(JSON("200", DENIALS)), "sandbox", "denials", "b",
+	with_input("", A(JSON("200", DENIALS), JSON("200",
+	    "{\"network\": \"egress\"}")), "sandbox", "denials", "b",
 	    "--suggest", NULL);
-	expect(0, "", "", NULL);
+	expect(0, "", "nothing to suggest: the network is egress, which has "
+	    "no list of hosts", "GET /v1/sandboxes/b ");
+	with_input("", A(JSON("200", DENIALS), JSON("200",
+	    "{\"network\": \"allowlist\"}")), "sandbox", "denials", "b",
+	    "--suggest", NULL);
+	expect(0, "", "nothing to suggest: what was denied no entry", NULL);
 	with_input("", A(NULL), "sandbox", "denials", "b", "--suggest",
 	    "--format", "json", NULL);
 	expect(125, "", "--suggest prints lines: expected it without "
