@@ -108,7 +108,7 @@ quota(const struct box_limits *l)
 static uint64_t
 knob_value(enum knob_kind k, int v2, const struct box_limits *l)
 {
-	switch (k) {
+	switch ((int)k) {
 	case MEMORY:
 		return l->memory_bytes;
 	case SWAP:
@@ -121,8 +121,6 @@ knob_value(enum knob_kind k, int v2, const struct box_limits *l)
 		return l->cpu_milli * quota(l);
 	case PIDS:
 		return l->pids;
-	case NKNOBS:
-		break;
 	}
 	return 0;
 }

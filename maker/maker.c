@@ -164,14 +164,6 @@ make_health(const struct maker_req *q, const int *in,
 	return host_disk(&ret->disk_free, &ret->disk_keep);
 }
 
-static int
-make_facts(const struct maker_req *q, const int *in, struct maker_facts *ret)
-{
-	struct box_ask	ask = ask_of(q);
-
-	return box_facts(&ask, in[0], in[1], 1, ret->mounts, &ret->facts);
-}
-
 /* The mark first: whoever starts next must not take it for whole. */
 static int
 make_seal(const struct maker_req *q)
@@ -241,6 +233,8 @@ static int
 make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
     size_t *ret_len)
 {
+	struct box_ask	ask = ask_of(q);
+
 	switch ((int)q->op) {
 	case MK_INIT:
 		*ret_len = MAKER_LEN(init);
@@ -261,7 +255,8 @@ make(struct maker_req *q, int *in, struct maker_ans *a, int *out,
 		return out[0] == -1 ? -1 : 0;
 	case MK_FACTS:
 		*ret_len = MAKER_LEN(facts);
-		return make_facts(q, in, &a->u.facts);
+		return box_facts(&ask, in[0], in[1], 1, a->u.facts.mounts,
+		    &a->u.facts.facts);
 	case MK_HEALTH:
 		*ret_len = MAKER_LEN(health);
 		return make_health(q, in, &a->u.health);

@@ -518,7 +518,7 @@ set_tick(uint64_t now)
 	if (set.due == 0 || now < set.due)
 		return;
 	set.due = 0;
-	switch (set.state) {
+	switch ((int)set.state) {	/* the others have no end */
 	case SET_WAIT:
 		set_start();
 		break;
@@ -534,9 +534,6 @@ set_tick(uint64_t now)
 	case SET_END:
 		set_kill();
 		set.due = now + EOF_MS;
-		break;
-	case SET_SPAWN:
-	case SET_RUN:
 		break;
 	}
 }

@@ -711,39 +711,27 @@ on_launch(struct entry *e, const struct maker_ans *a, int *fds)
 static void
 on_maker(struct entry *e, struct maker_ans *a, int *fds)
 {
-	switch ((int)a->op) {		/* of a box alone */
-	case MK_LAUNCH:
+	if (a->op == MK_LAUNCH)
 		on_launch(e, a, fds);
-		break;
-	case MK_CONNECT:
+	else if (a->op == MK_CONNECT)
 		on_connect(e, a, fds);
-		break;
-	case MK_FACTS:
+	else if (a->op == MK_FACTS)
 		handle_facts(e, a);
-		break;
-	case MK_HEALTH:
+	else if (a->op == MK_HEALTH)
 		handle_health(e, a);
-		break;
-	case MK_OPENED:
+	else if (a->op == MK_OPENED)
 		on_opened(e, a);
-		break;
-	case MK_SEAL:
+	else if (a->op == MK_SEAL)
 		on_sealed(e, a);
-		break;
-	case MK_RELEASE:
+	else if (a->op == MK_RELEASE)
 		on_released(e, a);
-		break;
-	case MK_KILL:
+	else if (a->op == MK_KILL)
 		on_kill(e, a, fds);
-		break;
-	case MK_CGROUP:
+	else if (a->op == MK_CGROUP)
 		on_cgroup_gone(e, a);
-		return;
-	case MK_TREE:
+	else if (a->op == MK_TREE)
 		on_tree_begun(e, a, fds);
-		return;
-	}
-	if (e->phase == PH_PURGE)
+	if (a->op != MK_CGROUP && a->op != MK_TREE && e->phase == PH_PURGE)
 		purge_step(e);
 }
 
@@ -766,24 +754,16 @@ life_on_event(enum ev ev, unsigned int n)
 
 	if (e == NULL)
 		return;			/* gone in this very turn */
-	switch ((int)ev) {		/* of a box alone */
-	case EV_PID:
+	if (ev == EV_PID)
 		on_pid(e);
-		break;
-	case EV_READY:
+	else if (ev == EV_READY)
 		on_ready(e);
-		break;
-	case EV_LOG:
+	else if (ev == EV_LOG)
 		log_drain(e);
-		break;
-	case EV_CGROUP:
-		if (e->phase == PH_END)
-			end_check(e);
-		break;
-	case EV_TREE:
+	else if (ev == EV_CGROUP && e->phase == PH_END)
+		end_check(e);
+	else if (ev == EV_TREE)
 		on_tree(e);
-		break;
-	}
 }
 
 void
@@ -794,27 +774,17 @@ life_on_due(struct entry *e)
 		return;
 	}
 	due(e, 0);
-	switch (e->phase) {
-	case PH_START:
+	if (e->phase == PH_START) {
 		(void)str_copy(e->why, "the runner is not up in time",
 		    sizeof(e->why));
 		failed(e, CODE_CREATE_FAILED);
-		break;
-	case PH_END:
+	} else if (e->phase == PH_END) {
 		if (++e->tries == END_TRIES)
 			answer(e, CODE_INTERNAL, "processes do not end");
 		maker_want(e, MK_KILL);
 		end_check(e);
-		break;
-	case PH_PURGE:
+	} else if (e->phase == PH_PURGE)
 		purge_step(e);
-		break;
-	case PH_FREE:
-	case PH_MAKE:
-	case PH_UP:
-	case PH_DOWN:
-		break;
-	}
 }
 
 void

@@ -127,26 +127,18 @@ on_event(const struct epoll_event *e)
 	enum ev		ev = (enum ev)(e->data.u64 >> 32);
 	unsigned int	n = (unsigned int)e->data.u64;
 
-	switch ((int)ev) {
-	case EV_SIGNAL:
+	if (ev == EV_SIGNAL)
 		on_signal();
-		break;
-	case EV_READER:
+	else if (ev == EV_READER)
 		on_reader();
-		break;
-	case EV_MAKER:
+	else if (ev == EV_MAKER)
 		on_maker();
-		break;
-	case EV_CHAN:
+	else if (ev == EV_CHAN)
 		set_on_chan(n, e->events);
-		break;
-	case EV_DAEMON:
+	else if (ev == EV_DAEMON)
 		set_on_pidfd(n);
-		break;
-	default:
+	else
 		life_on_event(ev, n);
-		break;
-	}
 }
 
 /* Milliseconds to wait for events, -1: for ever. */
