@@ -28,5 +28,5 @@ await eval 'wb launch-log b >/dev/null 2>&1' &&
     is "it is there after the daemons have come back" \
     "$(wb launch-log b | grep -c second)" 1
 wb rm --grace 0 b >/dev/null
-ok "it goes with the box" [ ! -e "$log" ]
+await [ ! -e "$log" ] && pass "it goes with the box" || fail "it stays"
 box_done
