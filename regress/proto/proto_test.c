@@ -215,12 +215,12 @@ END_TEST
  * grants more is no slip of the pen.  States: S_RUN where nothing is said.
  */
 static const struct { unsigned int from, to; const char *types; } said[] = {
-	{ A_PRIVD, A_NETD, "11i 14* 60 62 64 66 68" },
-	{ A_PRIVD, A_STORED, "11i 14* 80 98" },
-	{ A_PRIVD, A_APID, "11i 12i 14* 21 23 27 29 37 41 42" },
+	{ A_PRIVD, A_NETD, "11i 14* 16 60 62 64 66 68" },
+	{ A_PRIVD, A_STORED, "11i 14* 16 80 98" },
+	{ A_PRIVD, A_APID, "11i 12i 14* 16 18 21 23 27 29 37 41 42" },
 	{ A_NETD, A_PRIVD, "10i 61 63" },
 	{ A_NETD, A_APID, "57 59 71 78" },
-	{ A_PRIVD, A_UPLINKD, "11i 14*" },
+	{ A_PRIVD, A_UPLINKD, "11i 14* 16" },
 	{ A_UPLINKD, A_PRIVD, "10i" },
 	{ A_NETD, A_UPLINKD, "72 74" },
 	{ A_UPLINKD, A_NETD, "73 76" },
@@ -228,7 +228,7 @@ static const struct { unsigned int from, to; const char *types; } said[] = {
 	{ A_STORED, A_APID, "81 83 91 93 97 99 101 115" },
 	{ A_APID, A_PRIVD, "10i 20 22 24 26 28 30 32 34 36 38 40 44" },
 	{ A_APID, A_NETD, "56 58 70" },
-	{ A_PRIVD, A_PROXYD, "11i 14*" },
+	{ A_PRIVD, A_PROXYD, "11i 14* 16" },
 	{ A_PROXYD, A_PRIVD, "10i" },
 	{ A_NETD, A_PROXYD, "104 106 108 110" },
 	{ A_PROXYD, A_NETD, "111 112" },
