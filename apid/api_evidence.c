@@ -3,7 +3,7 @@
  *
  * privd is asked for three things at once, which it answers of a frozen box,
  * too: the host's side of the proof (with mountinfo of pid 1), what its
- * control groups count, and the end of launch.log.  Nothing is asked of the
+ * control groups count, and launch.log.  Nothing is asked of the
  * box.  What cannot be had is null, and `missing' says why.
  *
  * Must never: tell of the box what its own runner says.

@@ -147,6 +147,12 @@ places(int sock)
 		log_adopt(FD_LOG);
 }
 
+static void
+to_log(const char *line)
+{
+	log_warnx("%s", line);
+}
+
 static __attribute__((noreturn)) void
 run(int sock)
 {
@@ -158,7 +164,7 @@ run(int sock)
 	(void)signal(SIGPIPE, SIG_IGN);
 	log_init("reader", (enum log_level)reader.server.log_level, 0);
 	places(sock);
-	text_log();
+	text_told(to_log);
 	if (fence() == -1)
 		fatalx("the reader's fence: %s", confine_error());
 	while (read(FD_SOCK, &byte, 1) == 1)

@@ -19,7 +19,6 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "log.h"
 #include "workbox.h"
 #include "xmalloc.h"
 
@@ -138,12 +137,12 @@ text_colour(FILE *f)
 
 /* ---- messages ---------------------------------------------------------- */
 
-static int	to_log;
+static void	(*teller)(const char *);
 
 void
-text_log(void)
+text_told(void (*fn)(const char *))
 {
-	to_log = 1;
+	teller = fn;
 }
 
 static void
@@ -153,9 +152,10 @@ say(const char *fmt, va_list ap, int err)
 
 	(void)vsnprintf(raw, sizeof raw, fmt, ap);
 	(void)text_show(raw, out, sizeof out);
-	if (to_log) {
-		log_warnx("%s%s%s", out, err != 0 ? ": " : "",
-		    err != 0 ? strerror(err) : "");
+	if (teller != NULL) {
+		(void)snprintf(raw, sizeof raw, "%s%s%s", out,
+		    err != 0 ? ": " : "", err != 0 ? strerror(err) : "");
+		teller(raw);
 		return;
 	}
 	(void)fprintf(stderr, "workbox%s%s: %s%s%s\n",

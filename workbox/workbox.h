@@ -209,8 +209,8 @@ char		*nearest_hint(const struct nearest *, const char *before,
 void	 text_command(const char *name);
 /* One line on stderr after the command's name; returns EXIT_OURS. */
 int	 fail(const char *, ...) __attribute__((format(printf, 1, 2)));
-/* From now on all of these go to the log. */
-void	 text_log(void);
+/* From now on all of these go to fn, a line each. */
+void	 text_told(void (*fn)(const char *));
 int	 fail_errno(const char *, ...) __attribute__((format(printf, 1, 2)));
 /* The same without the verdict. */
 void	 note(const char *, ...) __attribute__((format(printf, 1, 2)));

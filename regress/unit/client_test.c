@@ -120,9 +120,11 @@ END_TEST
 
 START_TEST(version)
 {
-	with_input("", A(JSON("200", "{\"version\":\"9\"}")), "version", NULL);
+	with_input("", A(JSON("200", "{\"version\":\"9\"}"), JSON("200",
+	    "{\"items\":[]}")), "version", NULL);
 	ck_assert_ptr_nonnull(strstr(out, "\nserver 9 at http://"));
 	expect(0, NULL, "", "GET /v1/version");
+	expect(0, NULL, "", "GET /v1/sandboxes");
 	with_input("", A(JSON("401", "{\"code\":\"unauthorized\",\"detail\":"
 	    "\"no\"}")), "version", NULL);
 	ck_assert_ptr_null(strstr(out, "server"));
