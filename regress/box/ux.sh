@@ -91,7 +91,7 @@ comp() {
 	' "$comp_file" "$WB_BIN" "$@" | sort | tr '\n' ' '
 }
 if command -v bash >/dev/null; then
-	is "bash: commands" "$(comp sandbox l)" 'list logs '
+	is "bash: commands" "$(comp sandbox l)" 'launch-log list logs '
 	is "bash: a family" "$(comp ev)" 'events '
 	is "bash: sandboxes" "$(comp sandbox inspect '')" 'one two '
 	is "bash: their beginning" "$(comp sandbox rm one t)" 'two '
