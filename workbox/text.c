@@ -148,19 +148,18 @@ text_told(void (*fn)(const char *))
 static void
 say(const char *fmt, va_list ap, int err)
 {
-	char	raw[2048], out[4096];
+	char	raw[2048], out[4096], why[128] = "";
 
 	(void)vsnprintf(raw, sizeof raw, fmt, ap);
-	(void)text_show(raw, out, sizeof out);
+	(void)text_show(raw, out, sizeof out - sizeof why);
+	if (err != 0)
+		(void)snprintf(why, sizeof why, ": %s", strerror(err));
 	if (teller != NULL) {
-		(void)snprintf(raw, sizeof raw, "%s%s%s", out,
-		    err != 0 ? ": " : "", err != 0 ? strerror(err) : "");
-		teller(raw);
-		return;
-	}
-	(void)fprintf(stderr, "workbox%s%s: %s%s%s\n",
-	    *command != '\0' ? " " : "", command, out,
-	    err != 0 ? ": " : "", err != 0 ? strerror(err) : "");
+		(void)str_copy(out + strlen(out), why, sizeof why);
+		teller(out);
+	} else
+		(void)fprintf(stderr, "workbox%s%s: %s%s\n",
+		    *command != '\0' ? " " : "", command, out, why);
 }
 
 int
