@@ -45,8 +45,8 @@ struct server_conf {
 
 /*
  * The reader (workbox/reader.c) is asked by a byte.  It answers, when the file
- * is good and says something else, by a byte with sealed memfds in place of
- * those of PRIVD_FD_SERVER, PRIVD_FD_CONF and PRIVD_FD_TOKEN.
+ * is good, by a byte with sealed memfds in place of those of PRIVD_FD_SERVER,
+ * PRIVD_FD_CONF and PRIVD_FD_TOKEN.
  */
 enum { READER_SERVER, READER_CONF, READER_TOKEN, READER_FDS };
 

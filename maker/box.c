@@ -25,7 +25,7 @@
 static int		 sandboxes = -1, rootfs = -1;
 static uint32_t		 uid_base;
 static unsigned int	 slots;
-static struct box_limits most;
+static const struct box_limits *most;	/* of the configuration */
 static int		 spared;	/* own oom_score_adj is below 0 */
 static char		 error[256];
 
@@ -120,7 +120,7 @@ box_init(const struct server_conf *conf)
 		return box_fail("open %s/rootfs", conf->state_dir);
 	uid_base = conf->uid_base;
 	slots = conf->max_boxes;
-	most = conf->most;
+	most = &conf->most;
 	if (uid_base + (uint64_t)slots * BOX_IDS > UINT32_MAX) {
 		errno = ERANGE;
 		return box_fail("uid-base and max-boxes");
@@ -182,10 +182,10 @@ ask_ok(const struct box_ask *a)
 	    wire_ascii_ok(CS_NAME, a->name, strlen(a->name)) &&
 	    wire_ascii_ok(CS_NAME, a->rootfs, strlen(a->rootfs)) &&
 	    a->limits.memory_bytes >= BOX_MEMORY_LEAST &&
-	    a->limits.memory_bytes <= most.memory_bytes &&
+	    a->limits.memory_bytes <= most->memory_bytes &&
 	    a->limits.cpu_milli > 0 &&
-	    a->limits.cpu_milli <= most.cpu_milli &&
-	    a->limits.pids >= BOX_PIDS_LEAST && a->limits.pids <= most.pids;
+	    a->limits.cpu_milli <= most->cpu_milli &&
+	    a->limits.pids >= BOX_PIDS_LEAST && a->limits.pids <= most->pids;
 }
 
 int

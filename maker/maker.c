@@ -16,7 +16,8 @@
  *
  * Should privd be in an attacker's hands, which means that a daemon first was
  * and found a fault in its decoding: it can have boxes made, read and ended,
- * within the bounds of the configuration, and the daemons started again.
+ * within the bounds of the configuration, of which it hands on what a SIGHUP
+ * has brought, and the daemons started again with what it says that was read.
  * Names are held against their charsets, limits and uids against their
  * bounds, descriptors are asked for their kind by the kernel; paths, programs
  * and flags are constants here.
@@ -91,8 +92,9 @@ make_init(const struct maker_req *q, int *in, struct maker_init *ret)
 }
 
 /*
- * Safe when privd is hostile: limits and levels change, and what daemons are
- * told; of whom they are and where they lie nothing does.
+ * When privd is hostile the ceilings are its word from now on, and what daemons
+ * that start are told: it could make boxes as large as the host.  Of whom
+ * boxes and daemons are, and where they lie, nothing changes.
  */
 static int
 make_reload(const struct maker_req *q, int *in)

@@ -519,7 +519,7 @@ set_tick(uint64_t now)
 	if (set.due == 0 || now < set.due)
 		return;
 	set.due = 0;
-	switch ((int)set.state) {	/* the others have no end */
+	switch (set.state) {
 	case SET_WAIT:
 		set_start();
 		break;
@@ -536,6 +536,9 @@ set_tick(uint64_t now)
 		set_kill();
 		set.due = now + EOF_MS;
 		break;
+	case SET_SPAWN:
+	case SET_RUN:
+		break;			/* they have no end */
 	}
 }
 

@@ -8,8 +8,8 @@
  * "again": that is why it is safe when privd is hostile.  A file that is no
  * good, or a key or certificate that is none, changes nothing.
  *
- * Must never: write a file, read one that neither the command line nor the
- * configuration names, start a process.
+ * Must never: write a file, read one that `workbox serve' would not, start a
+ * process.
  */
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -68,6 +68,7 @@ server_take(void)
 	reader.server.most = s.most;
 	reader.server.dflt = s.dflt;
 	reader.server.disk_floor = s.disk_floor;
+	log_init("reader", (enum log_level)s.log_level, 0);
 }
 
 static void
@@ -135,7 +136,7 @@ static void
 places(int sock)
 {
 	int	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int	log = log_descriptor();
+	int	log = reader.server.log_fd;
 
 	if (root == -1 || (root = fcntl(root, F_DUPFD_CLOEXEC, FD_N)) == -1 ||
 	    (log != -1 && dup2(log, FD_LOG) == -1) ||
@@ -143,8 +144,7 @@ places(int sock)
 		fatal("arrange descriptors");
 	if (log == -1)
 		(void)close(FD_LOG);
-	else
-		log_adopt(FD_LOG);
+	log_adopt(log == -1 ? -1 : FD_LOG);
 }
 
 static void

@@ -84,7 +84,11 @@ await eval '[ "$(hosts box.example)" = 200 ]' && pass "daemons that start again 
 no "  with the bounds" 125 wb create --name d --network none --pids 300
 
 # ---- the key
+reader=$(pgrep -P "$serve_pid" -x workbox)
 box_stop
+gone() { [ ! -e "/proc/$reader" ]; }
+await gone && pass "who reads the configuration ends with the server" ||
+    fail "process $reader is still there"
 code() { curl -so /dev/null -w '%{http_code}' -H "Authorization: Bearer $1" "$url/v1/sandboxes"; }
 printf '%s' "$WB_TOKEN" >"$work/token"
 chmod 600 "$work/token"

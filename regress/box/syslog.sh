@@ -55,6 +55,11 @@ box_serve
 WB_BIN=$REAL_BIN
 ok "a box" "$WB_BIN" sandbox create --name s --network none
 is "with a command in it" "$("$WB_BIN" sandbox exec s -- echo hello)" hello
+kill -HUP "$serve_pid"
+await grep -q 'reader\[[0-9]*\]: info: reload: ' "$work/syslog" &&
+    pass "who reads the configuration again logs there" ||
+    fail "no line of the reader"
+reader=$(pgrep -P "$serve_pid" -x workbox)
 # apid's end is told by those who otherwise have nothing to say
 restarted() {
 	p=$(box_pid apid)
@@ -79,4 +84,8 @@ like "which stderr hears" "$(cat "$work/serve.log")" \
     "apid\[$p\] ended by signal 9"
 is "the box is there" "$("$WB_BIN" sandbox exec s -- echo still)" still
 ok "remove" "$WB_BIN" sandbox rm --grace 0 s
+box_stop
+gone() { [ ! -e "/proc/$reader" ]; }
+await gone && pass "who reads the configuration ends with the server" ||
+    fail "process $reader is still there"
 box_done
