@@ -110,7 +110,7 @@ await answers && pass "  and back" || fail "the key does not come back"
 reader=$(pgrep -P "$serve_pid" -x workbox)
 is "who reads has no capability but to read" \
     "$(sed -n 's/^CapEff:[[:space:]]*//p' "/proc/$reader/status")" 0000000000000004
-is "  and three descriptors and its socket" "$(ls "/proc/$reader/fd" | wc -l)" 5
+is "  and three descriptors, its socket and the root" "$(ls "/proc/$reader/fd" | wc -l)" 5
 kill -9 "$reader"
 await eval '[ $(log "the reader of the configuration has ended") = 1 ]' &&
     pass "one that was ended is told" || fail "nobody tells that the reader has ended"
