@@ -132,14 +132,11 @@ static void
 refuse(struct http_req *req, const char *field)
 {
 	const char	*why;
-	char		 name[64];
 
 	(void)release_may(field, &why);
-	(void)str_copy(name, field, sizeof(name));	/* cut is fine */
-	text_camel(name);
 	http_fail_with(req, CODE_NEVER_RELEASED, json_pack("{ss}", "field",
-	    name), "%s can never be released: %s. `sandbox evidence' saves "
-	    "what there is to see, `sandbox rm' removes it.", name, why);
+	    field), "%s can never be released: %s. `sandbox evidence' saves "
+	    "what there is to see, `sandbox rm' removes it.", field, why);
 }
 
 static void

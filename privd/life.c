@@ -349,7 +349,7 @@ life_on_net(struct msg *m)
 
 /* ---- end ------------------------------------------------------------------ */
 
-/* What was said is cut where launch.log ends, and then heard no longer. */
+/* Of what was said the older half goes once; then nothing is heard any more. */
 static void
 log_drain(struct entry *e)
 {

@@ -3,8 +3,8 @@
  *
  * A child lists it: root of a user namespace that maps the box's uids alone,
  * with one capability over these (DAC_READ_SEARCH), no other right on the
- * host than any user has, and no descriptor but the two trees and a pipe.  It
- * opens directories and nothing else, never through a link, and reads no
+ * host than any user has, and no descriptor but the two trees and a pipe (its
+ * memory is a copy of the client's, with the key).  It opens directories and nothing else, never through a link, and reads no
  * file.  What it writes is taken as bytes.
  *
  * A character device 0:0 is overlayfs's word for a name that was deleted.
@@ -175,17 +175,45 @@ drop(void)
 	    syscall(SYS_capset, &h, d) == -1 ? -1 : 0;
 }
 
+enum { FD_OUT = 3, FD_GO, FD_UPPER, FD_LOWER, FD_N };
+
+/* What the parent has open, a connection to the server too, goes. */
+static int
+places(int upper, int lower, int out, int go)
+{
+	int	fd[FD_N] = { -1, -1, -1, out, go, upper, lower }, i;
+
+	for (i = FD_OUT; i < FD_N; i++)
+		if (fd[i] != -1 &&
+		    (fd[i] = fcntl(fd[i], F_DUPFD, FD_N)) == -1)
+			return -1;
+	for (i = FD_OUT; i < FD_N; i++)
+		if (fd[i] == -1)
+			(void)close(i);
+		else if (dup2(fd[i], i) == -1)
+			return -1;
+	return close_range(FD_N, ~0U, 0) == -1 || close_range(0, 2, 0) == -1 ?
+	    -1 : 0;
+}
+
 static __attribute__((noreturn)) void
 child(int upper, int lower, int out, int go)
 {
 	FILE	*f;
 	char	 c;
 
+	if (places(upper, lower, out, go) == -1)
+		_exit(1);
+	upper = FD_UPPER;
+	lower = lower == -1 ? -1 : FD_LOWER;
+	out = FD_OUT;
+	go = FD_GO;
+
 	/* SIGPIPE ends it, when nobody reads */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 ||
 	    unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) == -1 ||
 	    write(out, "u", 1) != 1 || read(go, &c, 1) != 1 || drop() == -1 ||
-	    close_range(0, 2, 0) == -1 || (f = fdopen(out, "w")) == NULL)
+	    close(go) == -1 || (f = fdopen(out, "w")) == NULL)
 		_exit(1);
 	walk(f, upper, lower, "", 0);
 	if (nlines >= LINES)

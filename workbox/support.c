@@ -192,17 +192,16 @@ one_cgroup(FILE *f, const char *dir)
 		one_value(f, dir, files[i]);
 }
 
-/* The tree of our boxes, whose names are ids, in one hierarchy. */
-static void
-one_tree(FILE *f, const char *top, const char *name)
+/* The tree of our boxes, whose names are ids; 1: it is there. */
+static int
+one_tree(FILE *f, const char *dir)
 {
-	auto_free char	*dir = xasprintf("%s/%s", top, name);
 	DIR		*d = opendir(dir);
 	struct dirent	*e;
 	int		 n = 0;
 
 	if (d == NULL)
-		return;
+		return 0;
 	one_cgroup(f, dir);
 	while (n < BOXES_MOST && (e = readdir(d)) != NULL)
 		if (strlen(e->d_name) == 26) {
@@ -213,41 +212,62 @@ one_tree(FILE *f, const char *top, const char *name)
 			n++;
 		}
 	(void)closedir(d);		/* read only */
+	return 1;
 }
 
+/* The name in force, which an option may have given. */
+static void
+tree_name(const struct conf *c, char ret[256])
+{
+	auto_free char	*path = xasprintf("%s/cgroup", c->state_dir);
+	size_t		 len = 0;
+	auto_free char	*s = text_file(path, 255, &len);
+
+	(void)str_copy(ret, s != NULL && *s != '\0' ? s : c->cgroup, 256);
+}
+
+/* In every hierarchy: at its root, or where systemd has the boxes' unit. */
 static void
 take_cgroups(struct bundle *b, const struct conf *c)
 {
-	static const char *const	v1[] = { "memory", "cpu", "pids",
-	    "freezer", "unified" };
-	char				*text;
+	static const char *const	tops[] = { "", "/memory", "/cpu",
+	    "/pids", "/unified" };
+	static const char *const	units[] = { "",
+	    "/system.slice/workbox-boxes.service" };
+	char				*text, name[256];
 	size_t				 i, len = 0;
+	int				 n = 0;
 	FILE				*f = open_memstream(&text, &len);
 
 	if (f == NULL)
 		abort();		/* out of memory */
+	tree_name(c, name);
 	one_cgroup(f, "/sys/fs/cgroup");
-	one_tree(f, "/sys/fs/cgroup", c->cgroup);
-	for (i = 0; i < sizeof v1 / sizeof v1[0]; i++) {
-		auto_free char	*top = xasprintf("/sys/fs/cgroup/%s", v1[i]);
+	for (i = 0; i < 2 * sizeof tops / sizeof tops[0]; i++) {
+		auto_free char	*dir = xasprintf("/sys/fs/cgroup%s%s/%s",
+				    tops[i / 2], units[i % 2], name);
 
-		one_tree(f, top, c->cgroup);
+		n += one_tree(f, dir);
 	}
 	(void)fclose(f);		/* in memory */
 	bundle_add(b, "cgroups.txt", text, len);
+	if (n == 0)
+		bundle_miss(b, "cgroups.txt", "no control group %s: no server "
+		    "has made one", name);
 }
 
 /* ---- logs ---------------------------------------------------------------------- */
 
 /*
  * Whether a daemon of ours wrote it: "NAME[PID]: LEVEL: ", also behind the
- * time that a logger sets.  What else is in such a file is not told.
+ * time that a logger sets.  What else is in such a file is not told, nor what
+ * is said on debug.
  */
 static int
 is_log(const char *line)
 {
-	static const char *const	names[] = { "privd[", "maker[", "netd[",
-	    "uplinkd[", "proxyd[", "stored[", "apid[", "hookd[" };
+	static const char *const	names[] = { "privd[", "maker[",
+	    "reader[", "netd[", "uplinkd[", "proxyd[", "stored[", "apid[" };
 	const char			*p;
 	size_t				 i;
 
@@ -331,18 +351,17 @@ get(const char *path)
 static void
 take_boxes(struct bundle *b)
 {
-	json_t	*all = get("/v1/sandboxes?limit=1000"), *items;
-	json_t	*told = json_array();
+	json_t	*all, *told;
 	size_t	 i;
 
-	items = json_object_get(all, "items");
-	for (i = 0; i < json_array_size(items); i++)
-		json_array_append_new(told, plain(json_array_get(items, i)));
-	if (all == NULL)
+	if (client_list(client_path("/v1/sandboxes", NULL), &all) != 0) {
 		bundle_miss(b, "sandboxes.json", "the server did not answer");
-	else
-		bundle_json(b, "sandboxes.json", json_incref(told));
-	json_decref(told);
+		return;
+	}
+	told = json_array();
+	for (i = 0; i < json_array_size(all); i++)
+		json_array_append_new(told, plain(json_array_get(all, i)));
+	bundle_json(b, "sandboxes.json", told);
 	json_decref(all);
 }
 

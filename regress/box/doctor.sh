@@ -818,6 +818,8 @@ is "with doctor's results" "$(jq '.checks | length' "$d/doctor.json")" \
     "$(printf '%s\n' "$rows" | wc -l)"
 is "the box by its id" "$(jq -r '.[].id' "$d/sandboxes.json")" \
     "$(wb inspect $box | field id)"
+like "its control groups" "$(cat "$d/cgroups.txt")" \
+    "/$(wb inspect $box | field id)/box/(pids.max|cgroup.events)"
 is "its state" "$(jq -r '.[].state' "$d/sandboxes.json")" READY
 like "metrics of it, without its name" "$(grep '^workbox_sandbox_' "$d/metrics.txt")" \
     '^workbox_sandbox_[a-z_]*[{]id="[0-9A-Z]{26}"[}] '

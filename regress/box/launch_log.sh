@@ -26,7 +26,8 @@ is "the box has no such file" \
 kill -KILL "$(box_pid apid)"
 await eval 'wb launch-log b >/dev/null 2>&1' &&
     is "it is there after the daemons have come back" \
-    "$(wb launch-log b | grep -c second)" 1
+    "$(wb launch-log b | grep -c second)" 1 ||
+    fail "the log does not come back"
 wb rm --grace 0 b >/dev/null
 await [ ! -e "$log" ] && pass "it goes with the box" || fail "it stays"
 box_done
