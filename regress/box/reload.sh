@@ -4,6 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 WB_DIRECT=1
 box_state
+WB_CONF='max-pids = 300
+default-pids = 200'
 box_serve
 wb create --name a --network none --pids 300 >/dev/null
 conf=$work/workbox.conf
@@ -29,7 +31,7 @@ is "nothing is told on debug" "$(log ': debug: ')" 0
 cat >>"$conf" <<'C'
 allowed-host = { "box.example" }
 C
-sed -i 's/^max-pids.*//; s/^log-level.*//; s/^max-boxes.*//' "$conf"
+sed -i 's/^max-pids.*//; s/^default-pids.*//; s/^log-level.*//; s/^max-boxes.*//' "$conf"
 cat >>"$conf" <<'C'
 max-pids = 299
 default-pids = 128
@@ -57,6 +59,15 @@ done
 is "every line of the log has the one form" "$(grep -vE \
     '^(workbox|reader|privd|maker|netd|netd-maker|uplinkd|proxyd|stored|apid)\[[0-9]+\]: (error|warning|info|debug): .|^workbox serve: https?://[^ ]*$' \
     "$work/serve.log")" ""
+
+# ---- above what was the most at the start
+sed -i 's/^max-pids = 299$/max-pids = 400/' "$conf"
+hup
+await eval 'wb create --name more --network none --pids 350 >/dev/null 2>&1' &&
+    pass "max-pids, more than at the start" ||
+    fail "max-pids: $(wb create --name more --network none --pids 350 2>&1)"
+sed -i 's/^max-pids = 400$/max-pids = 299/' "$conf"
+hup
 
 # ---- what is no good changes nothing
 cp "$conf" "$work/good.conf"
