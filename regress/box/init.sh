@@ -281,6 +281,7 @@ runit_down() { sv -w 60 stop "$dir"; }
 # sv takes one that was started within the same second for restarted
 runit_aged() { ! sv status "$dir" | grep ') 0s'; }
 runit_restart() { await runit_aged; sv -w 60 restart "$dir"; }
+runit_reload() { sv hup "$dir"; }
 runit_kill() { sv kill "$dir"; }
 runit_is_down() { sv status "$dir" | grep '^down: '; }
 
@@ -295,6 +296,7 @@ s6_begin() {
 s6_up() { await s6-svok "$dir"; s6-svc -wU -T 60000 -u "$dir"; }
 s6_down() { s6-svc -wD -T 60000 -d "$dir"; }
 s6_restart() { s6-svc -wR -T 60000 -r "$dir"; }
+s6_reload() { s6-svc -h "$dir"; }
 s6_kill() { s6-svc -k "$dir"; }
 s6_is_down() { s6-svstat "$dir" | grep '^down '; }
 
@@ -330,6 +332,14 @@ under() {	# supervisor
 	    fail "$s: it is the same, $p"
 	await gone "$p" || fail "$s: $p is still there"
 	goes_on "$s: after a restart"
+
+	p=$(server)
+	ok "$s: reload" "${s}_reload"
+	reloaded() { grep -rqE 'reader\[[0-9]+\]: info: reload: ' "$log"; }
+	await reloaded && pass "$s: the file was read again" ||
+	    fail "$s: nobody says so" "$(ls -R "$log")"
+	is "$s: by the same server" "$(server)" "$p"
+	goes_on "$s: after a reload"
 
 	p=$(server)
 	ok "$s: SIGKILL" "${s}_kill"
