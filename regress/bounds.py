@@ -31,6 +31,8 @@ PAGE = "workbox/workbox-limits.7"
 # here and has a test, or is no more.
 UNSHOWN = set("""
 a connection to the server
+a part of a bundle or of evidence
+changes that evidence lists
 a runner's answer
 a start of the daemons
 a stop of the server

@@ -20,6 +20,11 @@ is "which is not the server's" "$(cat "/proc/$(server)/cgroup")" 0::/workbox
 boxes_whole "at their limits"
 
 p=$(server)
+ok "reload" rc-service workbox reload
+await grep -q '^reader.*: info: reload: ' /var/log/workbox.log &&
+    pass "the file was read again" ||
+    fail "nobody says so: $(tail -n 3 /var/log/workbox.log)"
+is "by the same server" "$(server)" "$p"
 ok "restart" rc-service workbox restart
 ok "it serves when started" answers
 [ "$(server)" != "$p" ] && gone "$p" && pass "it is another" ||

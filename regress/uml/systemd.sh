@@ -39,6 +39,11 @@ ok "daemon-reload" systemctl daemon-reload
 ok "and again" systemctl daemon-reload
 boxes_whole "after daemon-reload"
 p=$(server)
+ok "reload" systemctl reload workbox
+reloaded() { journalctl -u workbox -o cat | grep -q '^reader.*: info: reload: '; }
+await reloaded && pass "the file was read again" ||
+    fail "nobody says so: $(journalctl -u workbox -o cat | tail -n 3)"
+is "by the same server" "$(server)" "$p"
 ok "restart" systemctl restart workbox
 ok "it serves when started" answers
 [ "$(server)" != "$p" ] && gone "$p" && pass "it is another" ||
