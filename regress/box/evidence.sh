@@ -162,12 +162,14 @@ ok "rm of one that never may be released" wb rm two --grace 0
 
 table() { sed -n "s/^$1(\"\\([^\"]*\\)\".*/\\1/p" "$top/common/release.def"; }
 like "the table has what may be" "$(table MAY | wc -l)" '^[1-9]'
+like "and what never may" "$(table NEVER | wc -l)" '^[1-9]'
 for n in uid_map cap_eff cap_bnd filter ns_user ns_net mounts nonce protocol; do
 	table NEVER | grep -qx "$n" || fail "$n may be released"
 done
 # every field of the proof is in it
 fields=$(sed -n '/^#define F_FACTS/,/^$/s/.*F_[A-Z0-9]*(m, \([a-z_]*\),.*/\1/p' \
     "$top/common/proto.def")
+like "the proof has fields" "$(echo "$fields" | grep -c .)" '^[1-9]'
 for n in $fields; do
 	{ table NEVER; table MAY; } | grep -qx "$n" ||
 	    fail "the field $n is not in release.def"

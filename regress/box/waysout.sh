@@ -122,7 +122,9 @@ limit QUARANTINED
 stall QUARANTINED
 mount QUARANTINED'
 # every state that one can be in is in the table
-for s in $(sed -n 's/^STATE([0-9], \([A-Z]*\))$/\1/p' "$top/common/states.def"); do
+states=$(sed -n 's/^STATE([0-9], \([A-Z]*\))$/\1/p' "$top/common/states.def")
+like "there are states" "$(echo "$states" | grep -c .)" '^[1-9]'
+for s in $states; do
 	[ "$s" != DELETED ] || continue
 	echo "$rows" | grep -q "[ |]$s" && pass "a row brings a box to $s" ||
 	    fail "no row brings a box to $s"
