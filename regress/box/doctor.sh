@@ -834,6 +834,28 @@ like "to standard output, nothing but the archive" \
 like "where no server answers, that is told" \
     "$(tar -xzOf "$sup.3" workbox-support/manifest.json | jq -r .missing.server)" \
     'did not answer'
+# of a log, the daemons' lines alone: planted where nobody else sees it
+cat >"$work/planted.log" <<-EOF
+	2026-01-01T00:00:00Z privd[12]: info: planted one
+	reader[13]: warning: planted two
+	apid[14]: debug: $c-debug
+	sshd[15]: info: $c-other
+	hookd[16]: info: $c-nobody
+	$c-plain
+EOF
+ok "a bundle where there is a log" unshare -m sh -c "mount -t tmpfs none /var/log &&
+    cp '$work/planted.log' /var/log/workbox.log &&
+    exec timeout -k 5 60 '$WB_BIN' doctor --config '$conf' --bundle '$sup.4'"
+tar -xzOf "$sup.4" workbox-support/log/workbox.log >"$work/told.log"
+is "of which the daemons' lines are told" "$(cat "$work/told.log")" \
+    "$(head -n 2 "$work/planted.log")"
+is "control: the canary was in it" "$(grep -c "$c" "$work/planted.log")" 4
+# the name in force is not that of the configuration
+sed "s/^cgroup = .*/cgroup = \"wb-not-this\"/" "$conf" >"$work/other.conf"
+"$WB_BIN" doctor --config "$work/other.conf" --bundle "$sup.5" >/dev/null 2>&1 </dev/null
+like "its control group, by the name in force" \
+    "$(tar -xzOf "$sup.5" workbox-support/cgroups.txt)" \
+    "/$(wb inspect $box | field id)/box/pids.max: "
 ok "remove" wb rm $box --grace 0
 
 # ---- nothing to suggest, and why

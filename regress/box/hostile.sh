@@ -92,6 +92,10 @@ for n in uids:uid_map:uidMap caps:cap_bnd:capBnd \
 	api "$WB_URL/v1/sandboxes/$b/proof" >/dev/null
 	like "B46 $b: the proof names it" "$(cat "$work/body")" \
 	    "\"verdict\": *\"failed\", *\"field\": *\"${f#*:}\""
+	api -d '{}' "$WB_URL/v1/sandboxes/$b/release" >/dev/null
+	is "B46 $b: a refused release has the table's name" \
+	    "$(jq -r '.code + " " + .field' <"$work/body")" \
+	    "never-released ${f%:*}"
 	sealed "$b" "${f%:*}"
 done
 neighbour B46
