@@ -4,8 +4,9 @@
  * A child lists it: root of a user namespace that maps the box's uids alone,
  * with one capability over these (DAC_READ_SEARCH), no other right on the
  * host than any user has, and no descriptor but the two trees and a pipe (its
- * memory is a copy of the client's, with the key).  It opens directories and nothing else, never through a link, and reads no
- * file.  What it writes is taken as bytes.
+ * memory is a copy of the client's, with the key).  It opens directories and
+ * nothing else, never through a link, and reads no file.  What it writes is
+ * taken as bytes.
  *
  * A character device 0:0 is overlayfs's word for a name that was deleted.
  * Its other words are attributes that only the host's root may read: so a
