@@ -128,7 +128,7 @@ section_sanitize() {
 	    'CFLAGS=-O1 -g'
 	# the fast lane leaves out those that mostly wait for the kernel
 	suite sanitize "$build/asan" "$([ $lane = long ] && echo WB_ALL= || echo \
-	    "TESTS=again_test allow_test apid_allow apid_denials apid_network apid_test apid_text_test cert_test chan_test client_test common_test conf_test disk_test dns_test head_test hello_test http_parse_test look_test looks_test nflog_test ns_test pool_test proto_test proxy_box_test proxy_names_test record_test relay_test ring_test room_test route_test ruleset_test runner_test sealed_test stored_lists_test stored_test text_test tls_test wire_test $(cd "$top/regress/fuzz/corpus" && echo * | sed "s/[^ ]*/&_fuzz/g")")"
+	    "TESTS=again_test allow_test apid_allow apid_denials apid_network apid_test apid_text_test cert_test chan_test client_test common_test conf_test disk_test dns_test head_test hello_test http_parse_test look_test looks_test nflog_test ns_test passed_test pool_test proto_test proxy_box_test proxy_names_test record_test relay_test ring_test room_test route_test ruleset_test runner_test sealed_test stored_lists_test stored_test text_test tls_test wire_test $(cd "$top/regress/fuzz/corpus" && echo * | sed "s/[^ ]*/&_fuzz/g")")"
 }
 
 # Those that look at nothing but their own server, and mostly wait for it: two

@@ -218,9 +218,12 @@ if command -v openssl >/dev/null; then
 		like "-$v is refused" "$out" \
 		    'alert protocol version|no protocols available|Cipher is \(NONE\)'
 	done
-	out=$( { echo R; sleep 1; } | openssl s_client -connect \
-	    "127.0.0.1:$port" -tls1_2 2>&1)
-	like "nothing is negotiated anew" "$out" 'no renegotiation'
+	: >"$work/anew"
+	{ echo R; await grep -q 'no renegotiation' "$work/anew"; } |
+	    openssl s_client -connect "127.0.0.1:$port" -tls1_2 \
+	    >"$work/anew" 2>&1
+	like "nothing is negotiated anew" "$(cat "$work/anew")" \
+	    'no renegotiation'
 	like "no session is resumed, nothing compressed" "$(openssl s_client \
 	    -connect "127.0.0.1:$port" -tls1_3 </dev/null 2>&1 | tr '\n' ' ')" \
 	    'Compression: NONE.*(Early data was not sent|Verification)'
@@ -229,10 +232,23 @@ fi
 # ---- streams
 wb run b --name long -- sh -c 'head -c 67108864 /dev/urandom >/tmp/r
     sha256sum </tmp/r >/tmp/sum; cat /tmp/r' >/dev/null
+# what the server has for a client that does not read, and what has come there
+sent() { ss -Htni state established "sport = :$port"; }
+stuck() {
+	sent >"$work/sent"
+	awk '$2 > 0 { full = 1 } END { exit !full }' "$work/sent" || return
+	moved=$(grep -o 'bytes_acked:[0-9]*' "$work/sent")
+	sleep 0.2	# between two looks
+	[ -n "$moved" ] &&
+	    [ "$(sent | grep -o 'bytes_acked:[0-9]*')" = "$moved" ]
+}
 slow() {	# reads a part, waits until nothing moves, goes on
-	{ head -c 1000000; sleep 2; cat; }
+	head -c 1000000
+	await stuck && : >"$work/was_stuck"
+	cat
 }
 got=$(wb logs b long --follow | slow | sha256sum)
+ok "a reader that pauses stops the server's sending" test -e "$work/was_stuck"
 is "64 MiB, by a reader that pauses, are whole" "$got" \
     "$(wb exec b -- cat /tmp/sum)"
 for what in stream stall garbage half; do
