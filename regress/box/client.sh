@@ -52,12 +52,12 @@ ok "make install, again" make -s -C "$b" install
 
 c=$b/inst/bin/workbox
 like "it has no command for a host" \
-    "$("$c" --help | grep -c -E '^  (serve|doctor|rootfs|runtime) ')" '^0$'
+    "$("$c" --help | grep -c -E '^  (serve|doctor|rootfs|runtime|sandbox evidence) ')" '^0$'
 no "and says so of one" 125 "$c" doctor
 like "in one line" "$out" \
     '^workbox: there is no command "doctor"; try workbox --help$'
 is "its commands are the others" "$("$c" --help | grep '^  ')" "$("$WB_BIN" \
-    --help | grep -v -E '^  (serve|doctor|rootfs|runtime) ' | grep '^  ')"
+    --help | grep -v -E '^  (serve|doctor|rootfs|runtime|sandbox evidence) ' | grep '^  ')"
 
 box_serve
 like "version" "$("$c" version)" '^server .* at http'
