@@ -5,6 +5,8 @@
 # may be released is also brought back instead.  steps.sh kills daemons at each
 # step; here they live.
 . "$(dirname "$0")/lib.sh"
+[ "${WB_LANE-fast}" = long ] ||
+    { echo "skip: waits in every state, 70 s (long lane)"; exit 77; }
 WB_CONF_MORE='restart-limit = 1000'
 box_serve
 held=
