@@ -29,6 +29,7 @@
 #define MARK_OPENED	"opened"	/* the nonce came: network open */
 #define MARK_SEALED	"quarantined"	/* holds the field that differed */
 
+/* Of what is wanted of a box at one time, the first is sent first. */
 enum maker_op {
 	MK_INIT,	/* in: conf; fds: lock, conf, token; out: maker_init */
 	MK_RELOAD,	/* in: conf; fds: conf, token: for the next MK_SET */
@@ -43,9 +44,9 @@ enum maker_op {
 	MK_FACTS,	/* in: fds: pid 1, netns or none; out: facts */
 	MK_HEALTH,	/* in: as MK_FACTS; out: health */
 	MK_OPENED,	/* writes the mark */
-	MK_SEAL,	/* writes the mark with text, then freezes */
 	MK_RELEASE,	/* in: as MK_FACTS; looks, thaws; with `written' it
 			 * looks at filters, too, and takes the mark away */
+	MK_SEAL,	/* writes the mark with text, then freezes */
 	MK_KILL,	/* in: fd 0: pid 1 or none; out: cgroup.events */
 	MK_CGROUP,	/* removes cgroups; EAGAIN: ask again, EBUSY: later */
 	MK_TREE,	/* removes the directory; out: fd 0: pidfd of who does

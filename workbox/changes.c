@@ -45,6 +45,7 @@
 #define IDS		65536U		/* uids of a box */
 
 static unsigned int	 nlines;
+static size_t		 nbytes;
 static uid_t		 base;
 
 static const char *
@@ -94,10 +95,14 @@ line(FILE *f, const char *path, const char *change, const struct stat *st)
 		json_object_set_new(o, "mtime", json_integer(
 		    (json_int_t)st->st_mtime));
 	}
-	if ((s = json_dumps(o, JSON_COMPACT)) != NULL)
+	if ((s = json_dumps(o, JSON_COMPACT | JSON_ENSURE_ASCII)) != NULL) {
 		(void)fprintf(f, "%s\n", s);
+		nbytes += strlen(s) + 1;
+	}
 	json_decref(o);
-	nlines++;
+	/* what is beyond would be lost with all of it */
+	if (++nlines < LINES && nbytes > BUNDLE_BYTES - (1UL << 20))
+		nlines = LINES;
 }
 
 static int
@@ -173,7 +178,9 @@ drop(void)
 	    setrlimit(RLIMIT_FSIZE, &none) == -1 ||
 	    setrlimit(RLIMIT_CORE, &none) == -1 ||
 	    setrlimit(RLIMIT_NPROC, &none) == -1 ||
-	    syscall(SYS_capset, &h, d) == -1 ? -1 : 0;
+	    syscall(SYS_capset, &h, d) == -1 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 /* gone with the uid */ ?
+	    -1 : 0;
 }
 
 enum { FD_OUT = 3, FD_GO, FD_UPPER, FD_LOWER, FD_N };
@@ -258,7 +265,7 @@ collect(pid_t pid, int in, int go, size_t *ret_len)
 }
 
 char *
-changes_read(int upper, int lower, size_t *ret_len)
+changes_read(int upper, int lower, uid_t uid_base, size_t *ret_len)
 {
 	struct stat	 st;
 	int		 out[2], go[2];
@@ -267,7 +274,9 @@ changes_read(int upper, int lower, size_t *ret_len)
 
 	if (fstat(upper, &st) == -1)
 		return NULL;
-	if ((base = st.st_uid) < IDS) {
+	/* the box's root may have given its / to another of its own */
+	base = st.st_uid - (st.st_uid - uid_base) % IDS;
+	if (st.st_uid < IDS || st.st_uid < uid_base) {
 		errno = EPERM;		/* no box has such a uid */
 		return NULL;
 	}
