@@ -52,8 +52,7 @@ scan_one(int sock, const char *id, int *userns)
 	if (box_read(id, "host-token", f->token, BOX_TOKEN) != BOX_TOKEN)
 		f->spec_len = 0;
 	if (box_stat(id, "upper", &st) == 0)
-		/* the box's root may have given its / to another of its own */
-		f->uid = st.st_uid - (st.st_uid - mk.conf.uid_base) % BOX_IDS;
+		f->uid = st.st_uid;
 	f->opened = box_stat(id, MARK_OPENED, &st) == 0;
 	f->sealed = box_stat(id, MARK_SEALED, &st) == 0;
 	f->frozen = cgroup_frozen(id);
