@@ -201,6 +201,8 @@ box_make(const struct box_ask *ask, const struct box_boot *b)
 	    O_CLOEXEC)) == -1 ||
 	    box_file(fd, "spec", 0600, b->spec, b->spec_len) == -1 ||
 	    box_file(fd, "host-token", 0600, b->token, BOX_TOKEN) == -1 ||
+	    /* who owns it tells the range: upper the box can give away */
+	    fchownat(fd, "spec", ask->uid, 0, AT_SYMLINK_NOFOLLOW) == -1 ||
 	    mkdirat(fd, "upper", 0755) == -1 ||
 	    fchownat(fd, "upper", ask->uid, ask->uid, AT_SYMLINK_NOFOLLOW) ==
 	    -1 || mkdirat(fd, "work", 0700) == -1)

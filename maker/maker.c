@@ -138,12 +138,13 @@ make_launch(const struct maker_req *q, int *fds)
 	return r;
 }
 
+static char	mounts[FACTS_MOUNTS];	/* for looks that tell nobody of them */
+
 /* What the boot proof saw, looked at again; and what the box has used. */
 static int
 make_health(const struct maker_req *q, const int *in,
     struct msg_box_health_is *ret)
 {
-	static char			 mounts[FACTS_MOUNTS];
 	struct msg_box_facts_are	 f;
 	struct box_ask			 ask = ask_of(q);
 	const char			*part = "facts";
@@ -187,7 +188,6 @@ make_release(const struct maker_req *q, const int *in)
 #define MAY(n, why)	n " "
 #include "release.def"
 	;
-	static char			mounts[FACTS_MOUNTS];
 	struct msg_box_facts_are	f;
 	struct box_ask			ask = ask_of(q);
 	auto_close int			dir = box_open(ask.id, ".",

@@ -47,11 +47,12 @@ scan_one(int sock, const char *id, int *userns)
 
 	(void)str_copy(f->id, id, sizeof(f->id));
 	/* no specification: killed while it was made, or while removed */
-	n = box_read(id, "spec", f->spec, sizeof(f->spec));
-	f->spec_len = n > 0 ? (uint32_t)n : 0;
-	if (box_read(id, "host-token", f->token, BOX_TOKEN) != BOX_TOKEN)
-		f->spec_len = 0;
-	if (box_stat(id, "upper", &st) == 0)
+	if (box_read(id, "host-token", f->token, BOX_TOKEN) == BOX_TOKEN &&
+	    (n = box_read(id, "spec", f->spec, sizeof(f->spec))) > 0)
+		f->spec_len = (uint32_t)n;
+	/* root's: one that an earlier release has made */
+	if ((box_stat(id, "spec", &st) == 0 && st.st_uid != 0) ||
+	    box_stat(id, "upper", &st) == 0)
 		f->uid = st.st_uid;
 	f->opened = box_stat(id, MARK_OPENED, &st) == 0;
 	f->sealed = box_stat(id, MARK_SEALED, &st) == 0;

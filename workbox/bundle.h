@@ -46,6 +46,6 @@ int	bundle_write(struct bundle *, json_t *head, const char *path,
  * with no more rights than the box's own root has.  upper and lower (or -1):
  * directories, borrowed.  The caller frees; NULL: errno.
  */
-char	*changes_read(int upper, int lower, uid_t uid_base, size_t *ret_len);
+char	*changes_read(int upper, int lower, size_t *ret_len);
 
 #endif

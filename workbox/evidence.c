@@ -205,8 +205,7 @@ take_changes(struct bundle *b, const struct args *a, const json_t *box)
 	}
 	if (args_ref_ok(rootfs))
 		lower = dir_of(&c, "rootfs", rootfs, NULL);
-	if ((s = changes_read(upper, lower, (uid_t)c.uid_base,
-	    &len)) == NULL)
+	if ((s = changes_read(upper, lower, &len)) == NULL)
 		bundle_miss(b, "changes.ndjson", "%s", strerror(errno));
 	else
 		bundle_add(b, "changes.ndjson", s, len);

@@ -52,7 +52,7 @@ ok "a box" wb create --name one --network none --label who=cares
 id=$(wb inspect one | field id)
 wb exec one -- sh -c 'echo new >/root/new; rm /etc/hostname /etc/passwd-;
     echo more >>/etc/profile; mkdir /root/d; mkfifo /root/d/p; ln -s /etc /root/l
-    printf x >"/root/$(printf "\\377")"; chmod 0 /root/new' >/dev/null 2>&1
+    printf x >"/root/$(printf "\\377")"; chmod 0 /root/new; chown 1000:1000 /' >/dev/null 2>&1
 sid=$(wb run one -- sleep 3600 2>/dev/null | field sessionId)
 by_limit one
 is "a limit that was changed quarantines it" \

@@ -10,6 +10,8 @@ pid_of() { pgrep -f "^$WB_PREFIX/libexec/workbox/$1" | while read -r p; do
 	done; done | head -n 1; }
 
 ok "create" wb create --name keep --network none
+# nothing in its reach tells which it is
+ok "its / is another's of its own" wb exec keep -- chown 1000:1000 /
 sid=$(wb run keep --name long -- sh -c 'i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i + 1)); sleep 0.01; done; echo end' |
     sed -n 's/.*"sessionId": *"\([0-9A-Z]*\)".*/\1/p')
 like "a session runs" "$sid" '^[0-9A-Z]{26}$'
