@@ -118,6 +118,27 @@ START_TEST(another_cgroup)
 }
 END_TEST
 
+/* The owner of its / is whom the box's root likes; who made it wrote down. */
+START_TEST(given_away)
+{
+	struct stat	st;
+	char		path[150];
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	(void)snprintf(path, sizeof(path), "%s/sandboxes/%s/upper", r.dir,
+	    ID1);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(chown(path, st.st_uid + 1000, st.st_uid + 1000), 0);
+	rig_kill(&r);
+	rig_privd(&r);
+	rig_set(&r);
+	ck_assert_uint_eq(rig_go(&r), 1);
+	kill_box(ID1);
+	purge_box(ID1, 1);
+}
+END_TEST
+
 /* A range that lies across two of the new pool is in use in both. */
 START_TEST(another_uid_base)
 {
@@ -217,6 +238,7 @@ killed_case(void)
 	tcase_add_loop_test(t, create_in_flight, 0, 2);
 	tcase_add_test(t, killed_with_boxes);
 	tcase_add_test(t, another_cgroup);
+	tcase_add_test(t, given_away);
 	tcase_add_loop_test(t, another_uid_base, -1, 2);
 	tcase_add_test(t, set_restart_with_box);
 	tcase_add_loop_test(t, killed_at_any_time, 0, 20);
