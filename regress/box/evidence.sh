@@ -4,6 +4,7 @@
 # taken again, what never may is refused by its name; and whatever the state,
 # `rm' ends it.
 . "$(dirname "$0")/lib.sh"
+WB_CONF_MORE='restart-limit = 1000'
 box_serve
 api() {	# method path [body]
 	curl -s -o "$work/body" -w '%{http_code}' -X "$1" \
@@ -11,31 +12,13 @@ api() {	# method path [body]
 	    -H 'Content-Type: application/json' ${3+-d "$3"} "$WB_URL/v1$2"
 }
 events() { "$WB_BIN" events export; }
-in_state() { [ "$(state "$1")" = "$2" ]; }
 health() { wb inspect "$1" | field health; }
 healthy() { [ "$(health "$1")" = HEALTHY ]; }
 suspect() { [ "$(health "$1")" = SUSPECT ]; }
-# a file of the box's control group, in whichever hierarchy has it
-knob() {	# box file...
-	b=$1; shift
-	for k in "$@"; do
-		for f in "/sys/fs/cgroup/$WB_CGROUP/$b/box/$k" \
-		    /sys/fs/cgroup/*/"$WB_CGROUP/$b/box/$k"; do
-			[ ! -e "$f" ] || { echo "$f"; return; }
-		done
-	done
-}
 frozen() {	# id
 	f=$(knob "$1" cgroup.events)
 	[ -z "$f" ] || { grep -q '^frozen 1' "$f"; return; }
 	grep -q FROZEN "$(knob "$1" freezer.state)"
-}
-# the set goes and comes back: every box is attached anew, its proof compared
-again() {
-	kill -KILL "$(box_pid apid)"
-	gone() { ! box_pid apid >/dev/null || answers; }
-	await gone
-	await answers
 }
 # quarantined by a limit that somebody has changed
 by_limit() {	# name
@@ -43,7 +26,7 @@ by_limit() {	# name
 	f=$(knob "$lid" pids.max)
 	old=$(cat "$f")
 	echo $((old + 100)) >"$f"
-	again
+	set_again
 	await in_state "$1" QUARANTINED
 }
 
@@ -123,13 +106,13 @@ is "by whom" "$(events | jq -r 'select(.type == "sandbox.released") | .actor')" 
 is "its proof says so, too" "$(wb proof one --format json |
     jq -r '[.verdict, .released] | join(",")')" verified,pids
 await healthy one && pass "it is HEALTHY with that" || fail "$(wb inspect one)"
-again
+set_again
 await healthy one && is "and after a restart" "$(state one)" READY ||
     fail "after a restart" "$(wb inspect one)"
 # another limit was not released
 f=$(knob "$id" memory.max memory.limit_in_bytes)
 now=$(cat "$f"); echo $((now - 1048576)) >"$f"
-again
+set_again
 await in_state one QUARANTINED
 is "another limit is another matter" "$(wb inspect one | field stateReason)" \
     memory_bytes
@@ -149,7 +132,7 @@ like "  named" "$out" 'mounts can never be released: it has a mount .*never-rele
 frozen "$id" && pass "it is frozen still" || fail "it was let go"
 is "and nothing says that it was released" "$(events | grep -c "$id.*sandbox.released\|sandbox.released.*$id")" 1
 ok "a mount in another one, that is READY" mount_in "$(wb inspect two | field id)"
-again
+set_again
 await in_state two QUARANTINED
 is "it is quarantined by that" "$(wb inspect two | field stateReason)" mounts
 is "never released" "$(api POST /sandboxes/two/release '{}'; jq -r '.code + " " + .field' <"$work/body")" \
@@ -159,6 +142,8 @@ is "words for the record are bounded" "$(api POST /sandboxes/two/release \
     "400bad-request reason"
 ok "rm of one that is quarantined" wb rm one --grace 0
 ok "rm of one that never may be released" wb rm two --grace 0
+
+table() { sed -n "s/^$1(\"\\([^\"]*\\)\".*/\\1/p" "$top/common/release.def"; }
 
 table() { sed -n "s/^$1(\"\\([^\"]*\\)\".*/\\1/p" "$top/common/release.def"; }
 like "the table has what may be" "$(table MAY | wc -l)" '^[1-9]'
