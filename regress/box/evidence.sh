@@ -5,6 +5,10 @@
 # `rm' ends it.
 . "$(dirname "$0")/lib.sh"
 WB_CONF_MORE='restart-limit = 1000'
+# what the image has below a directory of its root alone
+box_state
+mkdir -m 700 "$WB_STATE/rootfs/minimal/root/own"
+echo old >"$WB_STATE/rootfs/minimal/root/own/had"
 box_serve
 api() {	# method path [body]
 	curl -s -o "$work/body" -w '%{http_code}' -X "$1" \
@@ -34,7 +38,7 @@ by_limit() {	# name
 ok "a box" wb create --name one --network none --label who=cares
 id=$(wb inspect one | field id)
 wb exec one -- sh -c 'echo new >/root/new; rm /etc/hostname /etc/passwd-;
-    echo more >>/etc/profile; mkdir /root/d; mkfifo /root/d/p; ln -s /etc /root/l
+    echo more >>/etc/profile; echo more >>/root/own/had; echo >/root/own/new; mkdir /root/d; mkfifo /root/d/p; ln -s /etc /root/l
     printf x >"/root/$(printf "\\377")"; chmod 0 /root/new; chown 1000:1000 /' >/dev/null 2>&1
 sid=$(wb run one -- sleep 3600 2>/dev/null | field sessionId)
 by_limit one
@@ -68,6 +72,10 @@ is "  a directory" "$(change /root/d)" "added directory"
 is "  a fifo, unread" "$(change /root/d/p)" "added fifo"
 is "  a link, not followed" "$(change /root/l)" "added link"
 is "what it changed" "$(change /etc/profile)" "changed file"
+is "  where its root alone may look" \
+    "$(change /root),$(change /root/own),$(change /root/own/had)" \
+    "changed directory,changed directory,changed file"
+is "  and added there" "$(change /root/own/new)" "added file"
 like "what it deleted" "$(grep -c '"deleted"' "$e/changes.ndjson")" '^[1-9]'
 like "a name that is no UTF-8" "$(cat "$e/changes.ndjson")" \
     '"pathHex":"2f726f6f742fff"'
