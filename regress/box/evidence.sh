@@ -153,7 +153,87 @@ ok "rm of one that never may be released" wb rm two --grace 0
 
 table() { sed -n "s/^$1(\"\\([^\"]*\\)\".*/\\1/p" "$top/common/release.def"; }
 
-table() { sed -n "s/^$1(\"\\([^\"]*\\)\".*/\\1/p" "$top/common/release.def"; }
+# ---- what is released hides nothing that is found after it ---------------------
+# each box is looked at now
+looked() {	# name
+	api POST /reconcile >/dev/null
+	echo "$(health "$1"),$(wb inspect "$1" | field healthReason)"
+}
+ok "a third one" wb create --name three --network none
+three=$(wb inspect three | field id)
+f=$(knob "$three" memory.max memory.limit_in_bytes)
+echo $(($(cat "$f") - 1048576)) >"$f"
+set_again
+await in_state three QUARANTINED
+ok "release of its memory" wb release three
+is "it is READY with another limit" "$(looked three)" "HEALTHY,null"
+f=$(knob "$three" pids.max)
+echo $(($(cat "$f") + 100)) >"$f"
+is "one that comes after that in the proof is seen" "$(looked three)" \
+    "SUSPECT,pids"
+set_again
+await in_state three QUARANTINED
+is "and quarantines it" "$(wb inspect three | field stateReason)" pids
+ok "evidence of both" wb evidence three --config "$work/workbox.conf" -o three.tar
+is "  named" "$(tar -xOf three.tar "evidence-$three/kernel.json" |
+    jq -r .verdict)" memory_bytes,pids
+ok "release of both" wb release three
+is "it says so" "$(wb inspect three | jq -r .stateReason)" \
+    "released: pids,memory_bytes"
+is "  and its proof" "$(wb proof three --format json | jq -r .released)" \
+    memoryBytes,pids
+is "it is HEALTHY" "$(looked three)" "HEALTHY,null"
+file=$WB_STATE/runtime/runner
+cp -p "$file" "$work/runner"
+echo >>"$file"
+is "what new ones would run was changed" "$(looked three)" \
+    "SUSPECT,runtime-file"
+cat "$work/runner" >"$file"
+is "and is as before" "$(looked three)" "HEALTHY,null"
+for n in $(sed -n 's/.*\] = { "\([a-z_]*\)", C_.*/\1/p' "$top/maker/cgroup.c"); do
+	table MAY | grep -qx "$n" || fail "the limit $n may not be released"
+done
+ok "rm of it" wb rm three --grace 0
+
+# ---- a runner that goes wrong while READY is written ----------------------------
+ok "a fourth" wb create --name four --network none
+four=$(wb inspect four | field id)
+by_limit four
+netd=$(daemon_pids netd | head -n 1) stored=$(daemon_pids stored | head -n 1)
+kill -STOP "$netd"		# who is to open its network
+api POST /sandboxes/four/release '{}' >"$work/status" & asked=$!
+await test ! -e "$WB_STATE/sandboxes/$four/quarantined" ||
+    fail "it is not let go" "$(cat "$work/body")"
+kill -STOP "$stored"
+kill -CONT "$netd"
+sleep 1		# READY goes to stored; earlier, it is refused by another way
+/usr/bin/python3 - "$(head -n 1 "$(knob "$four" runner/cgroup.procs)")" <<'!'
+import ctypes, os, socket, sys
+pid = int(sys.argv[1])
+at = os.pidfd_open(pid)
+for n in os.listdir(f"/proc/{pid}/fd"):
+    if os.readlink(f"/proc/{pid}/fd/{n}").startswith("socket:"):
+        fd = ctypes.CDLL(None).syscall(438, at, int(n), 0)  # pidfd_getfd
+        s = socket.socket(fileno=fd)
+        try:
+            s.getpeername()
+            s.send(b"\xff" * 64, socket.MSG_DONTWAIT)
+        except OSError:
+            pass
+!
+sleep 1		# and apid has heard it
+kill -CONT "$stored"
+wait "$asked"
+is "its release is refused" "$(cat "$work/status"; jq -r .code <"$work/body")" \
+    "409proof-differs"
+like "  by name" "$(jq -r .detail <"$work/body")" 'protocol.*frozen again'
+await in_state four QUARANTINED
+is "it is quarantined by that" "$(wb inspect four | field stateReason)" protocol
+frozen "$four" && pass "and frozen" || fail "it was let go"
+is "the record has both" "$(events | jq -r "select(.type == \"sandbox.released\" and
+    .sandboxId == \"$four\") | .outcome" | xargs)" "ok failed"
+ok "rm of it" wb rm four --grace 0
+
 like "the table has what may be" "$(table MAY | wc -l)" '^[1-9]'
 like "and what never may" "$(table NEVER | wc -l)" '^[1-9]'
 for n in uid_map cap_eff cap_bnd filter ns_user ns_net mounts nonce protocol; do
