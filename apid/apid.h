@@ -426,8 +426,11 @@ void	 boot_released(struct box *);
 
 /* Whether release.def lets it be, and why, or why not. */
 int	 release_may(const char *name, const char **ret_why);
-/* Whether it does not count for this box: it was released, or is being. */
-int	 release_holds(const struct box *, const char *field);
+/*
+ * Whether a verdict, or each limit of one that is "a,b", does not count for
+ * this box: it was released, or is being.  If not, the first word that does.
+ */
+int	 release_holds(const struct box *, const char *verdict, char ret[64]);
 /* boot.c's word about a box with b->release: the proof agrees; or not. */
 void	 release_proved(struct box *, const struct msg_box_facts_are *,
 	    const char *proof);

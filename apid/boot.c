@@ -509,13 +509,15 @@ boot_compare(struct boot *o)
 	struct box		*b = o->box;
 	auto_free char		*proof = NULL;
 	const char		*field = o->host.verdict, *released = "";
+	char			 rest[64];
 
 	if (!o->runner_told || !o->host_told || boot_is_aborted(o))
 		return;
-	if (field[0] != '\0' && release_holds(b, field)) {
+	if (release_holds(b, field, rest)) {
 		released = field;	/* the last that the maker looks at */
 		field = "";
-	}
+	} else
+		field = rest;		/* that word of it which does not */
 	if (field[0] == '\0' &&
 	    (field = proof_differs(&o->runner, &o->host)) == NULL)
 		field = "";

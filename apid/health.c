@@ -88,9 +88,8 @@ poll_privd(void *arg, const struct msg *m)
 		disk_seen(p->box, &m->body.box_health_is, p->counted);
 		metrics_looked(p->box, &m->body.box_health_is);
 		p->health = (enum wb_health)m->body.box_health_is.health;
-		(void)str_copy(p->part, m->body.box_health_is.part,
-		    sizeof(p->part));
-		if (p->health == SUSPECT && release_holds(p->box, p->part))
+		if (release_holds(p->box, m->body.box_health_is.part,
+		    p->part) && p->health == SUSPECT)
 			p->health = HEALTHY;
 	}
 	poll_answered(p);

@@ -32,6 +32,7 @@
 #include "xmalloc.h"
 
 #define RELEASED	"released: "	/* the reason of such a state */
+#define NOT_RELEASED	"It was not released: %s. It is frozen again."
 #define WHY_MAX		255
 
 struct release {
@@ -89,8 +90,8 @@ has_word(const char *list, const char *word)
 	}
 }
 
-int
-release_holds(const struct box *b, const char *field)
+static int
+holds(const struct box *b, const char *field)
 {
 	const size_t	 n = sizeof(RELEASED) - 1;
 	const char	*why;
@@ -100,6 +101,30 @@ release_holds(const struct box *b, const char *field)
 	return b->release != NULL || (b->state == BOX_READY &&
 	    strncmp(b->reason, RELEASED, n) == 0 &&
 	    has_word(b->reason + n, field));
+}
+
+/* The first word of a list, and its length; all of what is none. */
+static size_t
+first_word(const char *list, char ret[64])
+{
+	size_t	n = list[0] == ',' ? strlen(list) : strcspn(list, ",");
+
+	(void)snprintf(ret, 64, "%.*s", (int)n, list);	/* fits: proto.def */
+	return n;
+}
+
+int
+release_holds(const struct box *b, const char *verdict, char ret[64])
+{
+	size_t	n;
+
+	for (;; verdict += n + 1) {
+		n = first_word(verdict, ret);
+		if (!holds(b, ret))
+			return 0;
+		if (verdict[n] == '\0')
+			return 1;
+	}
 }
 
 static void
@@ -177,8 +202,7 @@ release_failed(struct box *b, enum wb_code code, const char *detail)
 	    box_ref(b));
 	if (r->noted)
 		record(r, "failed", NULL);
-	http_fail(r->req, code, NULL, "It was not released: %s. It is frozen "
-	    "again.", detail);
+	http_fail(r->req, code, NULL, NOT_RELEASED, detail);
 	release_free(r);
 }
 
@@ -194,26 +218,40 @@ release_spoilt(struct box *b, const char *field)
 
 /* ---- READY, OPEN, RECORD --------------------------------------------- */
 
+/* READY stands in the record, and what came meanwhile takes it back. */
+static void
+ready_spoilt(struct release *r)
+{
+	struct box	*b = r->box;
+	struct http_req	*req = r->req;
+	char		 spoilt[64];
+
+	memcpy(spoilt, r->spoilt, sizeof(spoilt));
+	record(r, "failed", NULL);
+	release_free(r);
+	box_quarantine(b, spoilt, NULL, 0);
+	http_fail(req, CODE_PROOF_DIFFERS, NULL, NOT_RELEASED, spoilt);
+}
+
 static void
 ready_recorded(struct box *b, enum wb_code code, void *arg)
 {
 	struct release	*r = arg;
 	struct http_req	*req = r->req;
-	char		 spoilt[64];
 
 	r->moving = 0;
 	if (code != CODE_NONE) {
 		boot_unproved(b, code, "READY could not be recorded");
 		return;
 	}
-	log_info("box %s: released by %s: %s", b->id, r->actor, r->fields);
 	b->condemned = 0;
-	memcpy(spoilt, r->spoilt, sizeof(spoilt));
+	if (r->spoilt[0] != '\0') {
+		ready_spoilt(r);
+		return;
+	}
+	log_info("box %s: released by %s: %s", b->id, r->actor, r->fields);
 	release_free(r);
-	if (spoilt[0] != '\0')
-		box_quarantine(b, spoilt, NULL, 0);
-	else
-		boot_released(b);
+	boot_released(b);
 	api_reply_box(req, 200, b);
 }
 
@@ -250,30 +288,18 @@ recorded(void *arg, const struct msg *m)
 	peer_ask(env.privd, MSG_BOX_RELEASE, &q, T_PRIVD, opened, r);
 }
 
-/* A limit that is not the one asked for, whichever was found first. */
-static void
-add_limits(struct release *r, const struct msg_box_facts_are *h)
-{
-	const struct box	*b = r->box;
-
-	if (h->verdict[0] == '\0')
-		return;
-	add_word(r, h->verdict);
-	if (h->memory_bytes != b->memory_bytes)
-		add_word(r, "memory_bytes");
-	if (h->cpu_milli != b->cpu_milli)
-		add_word(r, "cpu_milli");
-	if (h->pids != b->pids)
-		add_word(r, "pids");
-}
-
 void
 release_proved(struct box *b, const struct msg_box_facts_are *host,
     const char *proof)
 {
 	struct release	*r = b->release;
+	const char	*s = host->verdict;
+	char		 word[64];
 
-	add_limits(r, host);
+	for (; *s != '\0'; s += strspn(s, ",")) {
+		s += first_word(s, word);
+		add_word(r, word);
+	}
 	r->proof = xstrdup(proof);
 	record(r, "ok", recorded);
 }

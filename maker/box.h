@@ -192,8 +192,9 @@ void		 cgroup_close(struct cgroup *);
 /* In the child: enters all of them, its cgroup namespace and its leaf. */
 int		 cgroup_enter(struct cgroup *, const struct box_limits *);
 /*
- * The name of the first limit (the box's, its sessions' or the parent's)
- * that is not enforced as asked, or NULL; *ret is what the box has now.
+ * The names of all limits (the box's, its sessions' or the parent's) that are
+ * not enforced as asked, with commas between, or NULL; good until the next
+ * call.  *ret is what the box has now.
  */
 const char	*cgroup_differs(const char *id, const struct box_limits *,
 		    struct box_limits *ret);

@@ -90,7 +90,7 @@ static size_t		 nhiers;
 static int		 no_swap_knob;	/* and no swap on this host */
 static struct box_limits parent;
 static char		 tree_path[304], tree_name[256];
-static char		 note[400];
+static char		 note[400], differ[64];
 
 /* ---- one file ------------------------------------------------------- */
 
@@ -205,12 +205,12 @@ knobs_set(const struct hier *h, int at, const char *dir, enum scope scope,
 	return 0;
 }
 
-/* The first that is not as it should be, or NULL; ret_is may be NULL. */
-static const char *
+/* Adds to `differ' what is not as it should be; ret_is may be NULL. */
+static void
 knobs_check(const struct hier *h, const char *dir, enum scope scope,
     const struct box_limits *l, uint64_t ret_is[NKNOBS])
 {
-	const char	*file, *bad = NULL;
+	const char	*file;
 	uint64_t	 is;
 	size_t		 i;
 
@@ -221,11 +221,11 @@ knobs_check(const struct hier *h, const char *dir, enum scope scope,
 			is = 0;
 		if (ret_is != NULL)
 			ret_is[i] = is;
-		if (bad == NULL &&
-		    is != knob_value((enum knob_kind)i, h == hiers, l))
-			bad = knobs[i].name;
+		if (is != knob_value((enum knob_kind)i, h == hiers, l) &&
+		    strstr(differ, knobs[i].name) == NULL)
+			(void)snprintf(strchr(differ, '\0'), 16, "%s%s",
+			    differ[0] == '\0' ? "" : ",", knobs[i].name);
 	}
-	return bad;
 }
 
 /* ---- the tree of all boxes ------------------------------------------ */
@@ -676,7 +676,6 @@ cgroup_differs(const char *id, const struct box_limits *l,
 {
 	const struct box_limits	 s = box_sessions(l);
 	const struct hier	*h;
-	const char		*bad = NULL, *p, *b, *q;
 	char			 box[ULID_LEN + 8], sessions[ULID_LEN + 16];
 	uint64_t		 is[NKNOBS] = { 0 };
 
@@ -685,19 +684,18 @@ cgroup_differs(const char *id, const struct box_limits *l,
 		return "cgroup";
 	(void)snprintf(box, sizeof(box), "%s/box/", id);
 	(void)snprintf(sessions, sizeof(sessions), "%s/box/sessions/", id);
+	differ[0] = '\0';
 	for (h = hiers; h < hiers + nhiers; h++) {
-		p = knobs_check(h, "", PARENT, &parent, NULL);
-		b = knobs_check(h, box, BOX, l, is);
-		q = knobs_check(h, sessions, SESSIONS, &s, NULL);
-		if (bad == NULL)
-			bad = b != NULL ? b : q != NULL ? q : p;
+		knobs_check(h, "", PARENT, &parent, NULL);
+		knobs_check(h, box, BOX, l, is);
+		knobs_check(h, sessions, SESSIONS, &s, NULL);
 	}
 	/* "max" is more than may be told. */
 	ret->memory_bytes = is[MEMORY] > WB_U63 ? WB_U63 : is[MEMORY];
 	ret->cpu_milli = is[CPU] / quota(l) > 1024000 ? 1024000 :
 	    is[CPU] / quota(l);
 	ret->pids = is[PIDS] > 4194304 ? 4194304 : is[PIDS];
-	return bad;
+	return differ[0] == '\0' ? NULL : differ;
 }
 
 /*

@@ -3,7 +3,7 @@
  *
  * Everything is read from the kernel now, nothing from what privd remembers
  * having done, and held against what was asked.  The first field that is not
- * as it must be is the verdict.
+ * as it must be is the verdict; where that is a limit, all limits that are not.
  *
  * Safe when the box is hostile: pid 1 is read through a /proc directory that
  * its pidfd vouched for, and what is read are the kernel's words.
@@ -284,8 +284,7 @@ box_facts(const struct box_ask *ask, int pidfd, int netns, int whole,
 	    filters_differ(ask, pidfd, ret, &v) == -1)
 		return box_fail("stop pid 1");
 	if (v == NULL)
-		v = limit;
-	(void)str_copy(ret->verdict, v == NULL ? "" : v,
-	    sizeof(ret->verdict));
+		v = limit == NULL ? "" : limit;
+	(void)str_copy(ret->verdict, v, sizeof(ret->verdict));
 	return 0;
 }

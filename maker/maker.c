@@ -160,8 +160,7 @@ make_health(const struct maker_req *q, const int *in,
 	else if (cgroup_usage(ask.id, q->u.look.written != 0, ret) == -1)
 		part = "cgroup";
 	else if (box_facts(&ask, in[0], in[1], 0, mounts, &f) == 0)
-		part = f.verdict[0] != '\0' ? f.verdict :
-		    runtime_intact() ? "" : "runtime-file";
+		part = runtime_intact() ? f.verdict : "runtime-file";
 	ret->frozen = (uint64_t)cgroup_frozen(ask.id);
 	(void)str_copy(ret->part, part, sizeof(ret->part));
 	return host_disk(&ret->disk_free, &ret->disk_keep);
@@ -178,8 +177,9 @@ make_seal(const struct maker_req *q)
 
 /*
  * Goes on, if but for what may be released it is what was asked, by the
- * kernel's word of now.  The mark goes when pid 1's filters were seen, too,
- * which a frozen process does not show.
+ * kernel's word of now.  A verdict of more than one word is of limits alone, of
+ * which each may be released.  The mark goes when pid 1's filters were seen,
+ * too, which a frozen process does not show.
  */
 static int
 make_release(const struct maker_req *q, const int *in)
@@ -198,7 +198,8 @@ make_release(const struct maker_req *q, const int *in)
 	if (box_facts(&ask, in[0], in[1], whole, mounts, &f) == -1)
 		return -1;
 	errno = EPERM;
-	(void)snprintf(word, sizeof(word), " %s ", f.verdict);
+	(void)snprintf(word, sizeof(word), " %.*s ",
+	    (int)strcspn(f.verdict, ","), f.verdict);
 	if (f.verdict[0] != '\0' && strstr(may, word) == NULL)
 		return box_fail("%s", f.verdict);
 	if (whole && unlinkat(dir, MARK_SEALED, 0) == -1)

@@ -11,8 +11,9 @@
  *		ends what netd did not keep, still wait
  *	RUN	all serve
  *	END	channels are closed, the processes have to end
- *	STOP	SIGTERM: apid ends first, then stored is told that the
- *		server stopped, then the others end, then privd
+ *	STOP	SIGTERM: apid ends first, then what it was releasing is
+ *		sealed again and stored is told that the server stopped,
+ *		then the others end, then privd
  *
  *	WAIT > SPAWN > START > ADOPT > RUN; any of the last four > END > WAIT;
  *	any > STOP (from RUN) or END (from others) > exit.  A fault is noted
@@ -329,7 +330,7 @@ chan_end(enum daemon_kind k)
 	set.d[k].chan.state = S_INIT;
 }
 
-/* Out by exit(): the last step of a stop. */
+/* Out by exit(): the last step of a stop; not before what was sealed is. */
 static void __attribute__((noreturn))
 leave(int status)
 {
@@ -337,11 +338,10 @@ leave(int status)
 	struct maker_ans		*a;
 	int				*fds;
 
-	while (maker_ask(&q, NULL, 0) == -1)
-		(void)maker_answer(&a, &fds, 1);
-	do
-		(void)maker_answer(&a, &fds, 1);
-	while (a->op != MK_LEAVE);
+	while (maker_answer(&a, &fds, 1))
+		life_on_maker(a, fds);
+	(void)maker_ask(&q, NULL, 0);	/* there is room */
+	(void)maker_answer(&a, &fds, 1);
 	log_info("stopped");
 	exit(status);
 }
@@ -432,10 +432,11 @@ stop_next(void)
 	static int			recorded;
 	enum daemon_kind		k;
 
-	if (set_gone())
-		leave(0);
 	if (set.d[D_APID].pidfd != -1)
 		return;
+	life_untried();
+	if (set_gone())
+		leave(0);
 	if (set.d[D_STORED].pidfd != -1 && !recorded) {
 		recorded = 1;
 		set.due = mono_ms() + STOP_MS;

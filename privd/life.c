@@ -57,11 +57,8 @@ static unsigned int	 by_rid[RIDS];	/* net_rid to number */
 
 static void	 purge_step(struct entry *);
 
-static void	 answer(struct entry *, unsigned int, const char *, ...)
-		    __attribute__((format(printf, 3, 4)));
-
 /* The asker's one answer; code 0: what was asked is done. */
-static void
+static void __attribute__((format(printf, 3, 4)))
 answer(struct entry *e, unsigned int code, const char *fmt, ...)
 {
 	struct msg_box_created	m = { .memory_bytes = e->spec.memory_bytes,
@@ -787,12 +784,27 @@ life_on_due(struct entry *e)
 		purge_step(e);
 }
 
+/* apid, who would have gone on with what is on trial, is not there. */
+void
+life_untried(void)
+{
+	struct entry	*e;
+	unsigned int	 i;
+
+	for (i = 0; (e = table_at(i)) != NULL; i++)
+		if (e->trial || e->ask == ASK_RELEASE) {
+			e->ask = ASK_NONE;
+			life_seal(e, "as before", 0);
+		}
+}
+
 void
 life_set_down(void)
 {
 	struct entry	*e;
 	unsigned int	 n;
 
+	life_untried();
 	for (n = 0; n < TABLE_MAX; n++) {
 		if ((e = table_number(n)) == NULL)
 			continue;
@@ -805,8 +817,6 @@ life_set_down(void)
 			drop(e);	/* nothing was made */
 			continue;
 		}
-		if (e->trial || maker_due(e, MK_RELEASE))
-			life_seal(e, "as before", 0);
 		if (e->phase == PH_MAKE || e->phase == PH_START)
 			e->doomed = 1;
 		if (e->phase == PH_START)

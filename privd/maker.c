@@ -48,6 +48,8 @@ maker_answer(struct maker_ans **ret, int **ret_fds, int block)
 	for (n = 0; used && n < FDS_MAX; n++)
 		fd_close(&fds[n]);	/* what nobody took */
 	used = 0;
+	if (block && under_way == 0)
+		return 0;
 	r = fds_recv(PRIVD_FD_MAKER, &a, sizeof(a), fds, &n, block ? 0 : MSG_DONTWAIT);
 	if (r == -1 && errno == EAGAIN)
 		return 0;

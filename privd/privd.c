@@ -77,8 +77,9 @@ on_signal(void)
 		return;
 	if (si.ssi_signo != SIGHUP)
 		set_stop();
-	else if (reader_fd == -1 || fds_send(reader_fd, "", 1, NULL, 0,
-	    MSG_DONTWAIT) == -1)
+	/* EAGAIN: it has been asked more often than it has read */
+	else if (reader_fd == -1 || (fds_send(reader_fd, "", 1, NULL, 0,
+	    MSG_DONTWAIT) == -1 && errno != EAGAIN))
 		log_warnx("SIGHUP: nobody is there who reads the file");
 }
 
@@ -89,17 +90,20 @@ on_reader(void)
 	uint8_t	b;
 	int	fds[FDS_MAX], i;
 	size_t	n;
+	ssize_t	got = fds_recv(reader_fd, &b, 1, fds, &n, MSG_DONTWAIT);
 
-	if (fds_recv(reader_fd, &b, 1, fds, &n, MSG_DONTWAIT) != 1 ||
-	    n != READER_FDS) {
+	if (got == -1 && errno == EAGAIN)
+		return;
+	if (got != 1 || n != READER_FDS) {
+		while (n > 0)
+			fd_close(&fds[--n]);
 		log_warnx("the reader of the configuration has ended");
 		ev_close(&reader_fd);
 		return;
 	}
-	for (i = 0; i < READER_FDS; i++) {
+	for (i = 0; i < READER_FDS; i++)
 		fd_close(&srv.fresh[i]);
-		srv.fresh[i] = fds[i];
-	}
+	memcpy(srv.fresh, fds, sizeof(srv.fresh));
 }
 
 static void

@@ -61,7 +61,8 @@ void		 maker_init(void);
 int		 maker_ask(struct maker_req *, const int *fds, size_t n);
 /*
  * 1 and an answer, of this module until the next, with descriptors that the
- * caller takes by steal_fd() or leaves; 0: none there, or, with block, never.
+ * caller takes by steal_fd() or leaves; 0: none there, or, with block, none
+ * is due.
  */
 int		 maker_answer(struct maker_ans **ret, int **ret_fds,
 		    int block);
@@ -200,6 +201,8 @@ void		 life_on_event(enum ev, unsigned int n);
 /* An answer of netd's; 0: it answers nothing. */
 int		 life_on_net(struct msg *);
 void		 life_on_due(struct entry *);
+/* Seals again what is being released. */
+void		 life_untried(void);
 /* The set is gone, with all that it was asked and asked. */
 void		 life_set_down(void);
 /* Takes a netns for the box; -1: another box has that one. */

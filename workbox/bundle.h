@@ -43,8 +43,8 @@ int	bundle_write(struct bundle *, json_t *head, const char *path,
 
 /*
  * What a box has changed, one line of JSON for each file, read by a process
- * with no more rights than the box's own root has.  upper and lower (or -1):
- * directories, borrowed.  The caller frees; NULL: errno.
+ * with no more rights than the box's own root has.  upper and lower (the image,
+ * or -1: unknown): directories, borrowed.  The caller frees; NULL: errno.
  */
 char	*changes_read(int upper, int lower, size_t *ret_len);
 

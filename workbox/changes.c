@@ -13,16 +13,23 @@
  * directory that took the place of one that was deleted is told as changed,
  * one that was renamed as added, and what lies in it still by its old name.
  *
+ * The image below has other owners on the disk than the box sees; the child
+ * gets a mount of it that has the box's, as the box has.  What it cannot look
+ * at there all the same is told as added or changed.
+ *
  * Must never: follow a name out of the tree, or run as the host's root.
  */
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include <linux/capability.h>
+#include <linux/mount.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -37,12 +44,15 @@
 #include <unistd.h>
 
 #include "bundle.h"
+#include "fds.h"
 #include "workbox.h"
 #include "xmalloc.h"
 
 #define DEPTH		96		/* deeper is not listed */
 #define LINES		200000		/* nor are more */
 #define IDS		65536U		/* uids of a box */
+#define NONE		-1		/* below: there is none, or */
+#define HIDDEN		-2		/* none that can be seen */
 
 static unsigned int	 nlines;
 static size_t		 nbytes;
@@ -108,8 +118,29 @@ line(FILE *f, const char *path, const char *change, const struct stat *st)
 static int
 open_dir(int at, const char *name)
 {
-	return at == -1 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY |
-	    O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC | O_NONBLOCK);
+}
+
+/* The same below; a link or a file is no directory. */
+static int
+open_low(int low, const char *name)
+{
+	int	fd = low < 0 ? low : open_dir(low, name);
+
+	return low < 0 || fd != -1 ? fd : errno == ENOENT ||
+	    errno == ENOTDIR || errno == ELOOP ? NONE : HIDDEN;
+}
+
+static const char *
+against(int low, const char *name)
+{
+	struct stat	old;
+
+	if (low >= 0 && fstatat(low, name, &old, AT_SYMLINK_NOFOLLOW) == 0)
+		return "changed";
+	return low == NONE || (low >= 0 && errno == ENOENT) ? "added" :
+	    "added or changed";
 }
 
 static void	walk(FILE *, int, int, const char *, int);
@@ -120,7 +151,7 @@ walk_one(FILE *f, int up, int low, const char *dir, const char *name,
     int depth)
 {
 	auto_free char	*path = xasprintf("%s/%s", dir, name);
-	struct stat	 st, old;
+	struct stat	 st;
 
 	if (fstatat(up, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
 		return;			/* it is gone */
@@ -128,15 +159,13 @@ walk_one(FILE *f, int up, int low, const char *dir, const char *name,
 		line(f, path, "deleted", &st);
 		return;
 	}
-	line(f, path, low == -1 || (fstatat(low, name, &old,
-	    AT_SYMLINK_NOFOLLOW) == -1 && errno == ENOENT) ? "added" :
-	    "changed", &st);
+	line(f, path, against(low, name), &st);
 	if (!S_ISDIR(st.st_mode))
 		return;
 	if (depth == DEPTH)
 		line(f, path, "deeper is not listed", NULL);
 	else
-		walk(f, open_dir(up, name), open_dir(low, name), path,
+		walk(f, open_dir(up, name), open_low(low, name), path,
 		    depth + 1);
 }
 
@@ -157,7 +186,8 @@ walk(FILE *f, int up, int low, const char *path, int depth)
 				walk_one(f, up, low, path, e->d_name, depth);
 		(void)closedir(d);
 	}
-	fd_close(&low);
+	if (low >= 0)
+		fd_close(&low);
 }
 
 /* ---- the child ------------------------------------------------------------ */
@@ -183,47 +213,42 @@ drop(void)
 	    -1 : 0;
 }
 
-enum { FD_OUT = 3, FD_GO, FD_UPPER, FD_LOWER, FD_N };
+enum { FD_OUT = 3, FD_GO, FD_UPPER, FD_N };
 
 /* What the parent has open, a connection to the server too, goes. */
 static int
-places(int upper, int lower, int out, int go)
+places(int upper, int out, int go)
 {
-	int	fd[FD_N] = { -1, -1, -1, out, go, upper, lower }, i;
+	int	fd[FD_N] = { -1, -1, -1, out, go, upper }, i;
 
 	for (i = FD_OUT; i < FD_N; i++)
-		if (fd[i] != -1 &&
-		    (fd[i] = fcntl(fd[i], F_DUPFD, FD_N)) == -1)
+		if ((fd[i] = fcntl(fd[i], F_DUPFD, FD_N)) == -1)
 			return -1;
 	for (i = FD_OUT; i < FD_N; i++)
-		if (fd[i] == -1)
-			(void)close(i);
-		else if (dup2(fd[i], i) == -1)
+		if (dup2(fd[i], i) == -1)
 			return -1;
 	return close_range(FD_N, ~0U, 0) == -1 || close_range(0, 2, 0) == -1 ?
 	    -1 : 0;
 }
 
 static __attribute__((noreturn)) void
-child(int upper, int lower, int out, int go)
+child(int upper, int out, int go)
 {
 	FILE	*f;
 	char	 c;
+	int	 low[FDS_MAX];
+	size_t	 n;
 
-	if (places(upper, lower, out, go) == -1)
+	if (places(upper, out, go) == -1)
 		_exit(1);
-	upper = FD_UPPER;
-	lower = lower == -1 ? -1 : FD_LOWER;
-	out = FD_OUT;
-	go = FD_GO;
-
 	/* SIGPIPE ends it, when nobody reads */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 ||
 	    unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) == -1 ||
-	    write(out, "u", 1) != 1 || read(go, &c, 1) != 1 || drop() == -1 ||
-	    close(go) == -1 || (f = fdopen(out, "w")) == NULL)
+	    write(FD_OUT, "u", 1) != 1 ||
+	    fds_recv(FD_GO, &c, 1, low, &n, 0) != 1 || drop() == -1 ||
+	    close(FD_GO) == -1 || (f = fdopen(FD_OUT, "w")) == NULL)
 		_exit(1);
-	walk(f, upper, lower, "", 0);
+	walk(f, FD_UPPER, n == 1 ? low[0] : HIDDEN, "", 0);
 	if (nlines >= LINES)
 		line(f, "", "more is not listed", NULL);
 	_exit(fclose(f) == 0 ? 0 : 1);
@@ -243,14 +268,49 @@ map(pid_t pid, const char *which)
 	return fd != -1 && write(fd, text, (size_t)n) == n ? 0 : -1;
 }
 
+/*
+ * A mount of the image that lies nowhere, with the owners that the child has:
+ * its user namespace maps 0 on of the disk as 0 on of the box.  -1: none.
+ */
+static int
+image(pid_t pid, int lower)
+{
+	auto_free char		*path = xasprintf("/proc/%ld/ns/user",
+				    (long)pid);
+	auto_close int		 user = open(path, O_RDONLY | O_CLOEXEC);
+	struct mount_attr	 a = { .attr_set = MOUNT_ATTR_IDMAP |
+				    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+				    MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC |
+				    MOUNT_ATTR_NOSYMFOLLOW,
+				    .propagation = MS_PRIVATE,
+				    .userns_fd = (uint64_t)user };
+	auto_close int		 mnt = -1, dir = -1;
+
+	if (user == -1 || (mnt = (int)syscall(SYS_open_tree, lower, "",
+	    AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)) == -1 ||
+	    syscall(SYS_mount_setattr, mnt, "", AT_EMPTY_PATH, &a,
+	    sizeof a) == -1)
+		return -1;
+	dir = openat(mnt, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return steal_fd(&dir);
+}
+
+static int
+go_on(pid_t pid, int go, int lower)
+{
+	auto_close int	low = lower == -1 ? -1 : image(pid, lower);
+
+	return fds_send(go, "g", 1, &low, low != -1, 0);
+}
+
 static char *
-collect(pid_t pid, int in, int go, size_t *ret_len)
+collect(pid_t pid, int in, int go, int lower, size_t *ret_len)
 {
 	char	*s = NULL, c;
 	int	 status;
 
 	if (read(in, &c, 1) == 1 && map(pid, "uid_map") == 0 &&
-	    map(pid, "gid_map") == 0 && write(go, "g", 1) == 1)
+	    map(pid, "gid_map") == 0 && go_on(pid, go, lower) == 0)
 		s = text_fd(in, BUNDLE_BYTES, ret_len);
 	if (s == NULL)
 		(void)kill(pid, SIGKILL);
@@ -287,17 +347,18 @@ changes_read(int upper, int lower, size_t *ret_len)
 		errno = EPERM;		/* no box has such a uid */
 		return NULL;
 	}
-	if (pipe2(out, O_CLOEXEC) == -1 || pipe2(go, O_CLOEXEC) == -1 ||
+	if (pipe2(out, O_CLOEXEC) == -1 || socketpair(AF_UNIX,
+	    SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) == -1 ||
 	    (pid = fork()) == -1)
 		return NULL;
 	if (pid == 0) {
 		(void)close(out[0]);
 		(void)close(go[1]);
-		child(upper, lower, out[1], go[0]);
+		child(upper, out[1], go[0]);
 	}
 	(void)close(out[1]);
 	(void)close(go[0]);
-	s = collect(pid, out[0], go[1], ret_len);
+	s = collect(pid, out[0], go[1], lower, ret_len);
 	(void)close(out[0]);
 	(void)close(go[1]);
 	return s;

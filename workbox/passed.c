@@ -5,11 +5,13 @@
  * connections wait in them and none is refused.
  *
  * What is passed has to be what the configuration says: a socket on which
- * nobody would answer, or that it does not know of, is refused by name.
+ * nobody would answer, that it does not know of, or to whose path any user can
+ * connect, is refused by name.
  *
  * Must never: accept a connection; keep a descriptor that is not one of these.
  */
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <arpa/inet.h>
@@ -199,16 +201,37 @@ wanted(const struct passed *p, const struct start *st, const char *path)
 	    strcmp(path, p->at.un.sun_path) == 0;
 }
 
+/* Who comes by a path is let in by its mode: no other user may. */
+static int
+closed_to_others(const struct passed *p)
+{
+	struct stat	st;
+
+	if (p->at.sa.sa_family != AF_UNIX)
+		return 0;
+	if (lstat(p->at.un.sun_path, &st) == -1)
+		return fail_errno("LISTEN_FDS: %s", p->name);
+	if (!S_ISSOCK(st.st_mode) || (st.st_mode & S_IWOTH))
+		return fail("LISTEN_FDS: %s: expected a socket to which no "
+		    "other user can connect, as SocketMode=0660 makes it, not "
+		    "mode %04o", p->name,
+		    (unsigned int)st.st_mode & 07777);
+	return 0;
+}
+
 int
 passed_agree(const struct start *st, const char *path)
 {
 	size_t	i;
+	int	rc;
 
 	for (i = 0; i < npassed; i++)
 		if (!wanted(&passed[i], st, path))
 			return fail("LISTEN_FDS: %s: expected what the "
 			    "configuration has as listen or socket: give "
 			    "both the same", passed[i].name);
+		else if ((rc = closed_to_others(&passed[i])) != 0)
+			return rc;
 	return 0;
 }
 

@@ -4,6 +4,11 @@
 # taken again, what never may is refused by its name; and whatever the state,
 # `rm' ends it.
 . "$(dirname "$0")/lib.sh"
+WB_CONF_MORE='restart-limit = 1000'
+# what the image has below a directory of its root alone
+box_state
+mkdir -m 700 "$WB_STATE/rootfs/minimal/root/own"
+echo old >"$WB_STATE/rootfs/minimal/root/own/had"
 box_serve
 api() {	# method path [body]
 	curl -s -o "$work/body" -w '%{http_code}' -X "$1" \
@@ -11,31 +16,13 @@ api() {	# method path [body]
 	    -H 'Content-Type: application/json' ${3+-d "$3"} "$WB_URL/v1$2"
 }
 events() { "$WB_BIN" events export; }
-in_state() { [ "$(state "$1")" = "$2" ]; }
 health() { wb inspect "$1" | field health; }
 healthy() { [ "$(health "$1")" = HEALTHY ]; }
 suspect() { [ "$(health "$1")" = SUSPECT ]; }
-# a file of the box's control group, in whichever hierarchy has it
-knob() {	# box file...
-	b=$1; shift
-	for k in "$@"; do
-		for f in "/sys/fs/cgroup/$WB_CGROUP/$b/box/$k" \
-		    /sys/fs/cgroup/*/"$WB_CGROUP/$b/box/$k"; do
-			[ ! -e "$f" ] || { echo "$f"; return; }
-		done
-	done
-}
 frozen() {	# id
 	f=$(knob "$1" cgroup.events)
 	[ -z "$f" ] || { grep -q '^frozen 1' "$f"; return; }
 	grep -q FROZEN "$(knob "$1" freezer.state)"
-}
-# the set goes and comes back: every box is attached anew, its proof compared
-again() {
-	kill -KILL "$(box_pid apid)"
-	gone() { ! box_pid apid >/dev/null || answers; }
-	await gone
-	await answers
 }
 # quarantined by a limit that somebody has changed
 by_limit() {	# name
@@ -43,7 +30,7 @@ by_limit() {	# name
 	f=$(knob "$lid" pids.max)
 	old=$(cat "$f")
 	echo $((old + 100)) >"$f"
-	again
+	set_again
 	await in_state "$1" QUARANTINED
 }
 
@@ -51,7 +38,7 @@ by_limit() {	# name
 ok "a box" wb create --name one --network none --label who=cares
 id=$(wb inspect one | field id)
 wb exec one -- sh -c 'echo new >/root/new; rm /etc/hostname /etc/passwd-;
-    echo more >>/etc/profile; mkdir /root/d; mkfifo /root/d/p; ln -s /etc /root/l
+    echo more >>/etc/profile; echo more >>/root/own/had; echo >/root/own/new; mkdir /root/d; mkfifo /root/d/p; ln -s /etc /root/l
     printf x >"/root/$(printf "\\377")"; chmod 0 /root/new; chown 1000:1000 /' >/dev/null 2>&1
 sid=$(wb run one -- sleep 3600 2>/dev/null | field sessionId)
 by_limit one
@@ -85,6 +72,10 @@ is "  a directory" "$(change /root/d)" "added directory"
 is "  a fifo, unread" "$(change /root/d/p)" "added fifo"
 is "  a link, not followed" "$(change /root/l)" "added link"
 is "what it changed" "$(change /etc/profile)" "changed file"
+is "  where its root alone may look" \
+    "$(change /root),$(change /root/own),$(change /root/own/had)" \
+    "changed directory,changed directory,changed file"
+is "  and added there" "$(change /root/own/new)" "added file"
 like "what it deleted" "$(grep -c '"deleted"' "$e/changes.ndjson")" '^[1-9]'
 like "a name that is no UTF-8" "$(cat "$e/changes.ndjson")" \
     '"pathHex":"2f726f6f742fff"'
@@ -123,13 +114,13 @@ is "by whom" "$(events | jq -r 'select(.type == "sandbox.released") | .actor')" 
 is "its proof says so, too" "$(wb proof one --format json |
     jq -r '[.verdict, .released] | join(",")')" verified,pids
 await healthy one && pass "it is HEALTHY with that" || fail "$(wb inspect one)"
-again
+set_again
 await healthy one && is "and after a restart" "$(state one)" READY ||
     fail "after a restart" "$(wb inspect one)"
 # another limit was not released
 f=$(knob "$id" memory.max memory.limit_in_bytes)
 now=$(cat "$f"); echo $((now - 1048576)) >"$f"
-again
+set_again
 await in_state one QUARANTINED
 is "another limit is another matter" "$(wb inspect one | field stateReason)" \
     memory_bytes
@@ -149,7 +140,7 @@ like "  named" "$out" 'mounts can never be released: it has a mount .*never-rele
 frozen "$id" && pass "it is frozen still" || fail "it was let go"
 is "and nothing says that it was released" "$(events | grep -c "$id.*sandbox.released\|sandbox.released.*$id")" 1
 ok "a mount in another one, that is READY" mount_in "$(wb inspect two | field id)"
-again
+set_again
 await in_state two QUARANTINED
 is "it is quarantined by that" "$(wb inspect two | field stateReason)" mounts
 is "never released" "$(api POST /sandboxes/two/release '{}'; jq -r '.code + " " + .field' <"$work/body")" \
@@ -161,6 +152,88 @@ ok "rm of one that is quarantined" wb rm one --grace 0
 ok "rm of one that never may be released" wb rm two --grace 0
 
 table() { sed -n "s/^$1(\"\\([^\"]*\\)\".*/\\1/p" "$top/common/release.def"; }
+
+# ---- what is released hides nothing that is found after it ---------------------
+# each box is looked at now
+looked() {	# name
+	api POST /reconcile >/dev/null
+	echo "$(health "$1"),$(wb inspect "$1" | field healthReason)"
+}
+ok "a third one" wb create --name three --network none
+three=$(wb inspect three | field id)
+f=$(knob "$three" memory.max memory.limit_in_bytes)
+echo $(($(cat "$f") - 1048576)) >"$f"
+set_again
+await in_state three QUARANTINED
+ok "release of its memory" wb release three
+is "it is READY with another limit" "$(looked three)" "HEALTHY,null"
+f=$(knob "$three" pids.max)
+echo $(($(cat "$f") + 100)) >"$f"
+is "one that comes after that in the proof is seen" "$(looked three)" \
+    "SUSPECT,pids"
+set_again
+await in_state three QUARANTINED
+is "and quarantines it" "$(wb inspect three | field stateReason)" pids
+ok "evidence of both" wb evidence three --config "$work/workbox.conf" -o three.tar
+is "  named" "$(tar -xOf three.tar "evidence-$three/kernel.json" |
+    jq -r .verdict)" memory_bytes,pids
+ok "release of both" wb release three
+is "it says so" "$(wb inspect three | jq -r .stateReason)" \
+    "released: pids,memory_bytes"
+is "  and its proof" "$(wb proof three --format json | jq -r .released)" \
+    memoryBytes,pids
+is "it is HEALTHY" "$(looked three)" "HEALTHY,null"
+file=$WB_STATE/runtime/runner
+cp -p "$file" "$work/runner"
+echo >>"$file"
+is "what new ones would run was changed" "$(looked three)" \
+    "SUSPECT,runtime-file"
+cat "$work/runner" >"$file"
+is "and is as before" "$(looked three)" "HEALTHY,null"
+for n in $(sed -n 's/.*\] = { "\([a-z_]*\)", C_.*/\1/p' "$top/maker/cgroup.c"); do
+	table MAY | grep -qx "$n" || fail "the limit $n may not be released"
+done
+ok "rm of it" wb rm three --grace 0
+
+# ---- a runner that goes wrong while READY is written ----------------------------
+ok "a fourth" wb create --name four --network none
+four=$(wb inspect four | field id)
+by_limit four
+netd=$(daemon_pids netd | head -n 1) stored=$(daemon_pids stored | head -n 1)
+kill -STOP "$netd"		# who is to open its network
+api POST /sandboxes/four/release '{}' >"$work/status" & asked=$!
+await test ! -e "$WB_STATE/sandboxes/$four/quarantined" ||
+    fail "it is not let go" "$(cat "$work/body")"
+kill -STOP "$stored"
+kill -CONT "$netd"
+sleep 1		# READY goes to stored; earlier, it is refused by another way
+/usr/bin/python3 - "$(head -n 1 "$(knob "$four" runner/cgroup.procs)")" <<'!'
+import ctypes, os, socket, sys
+pid = int(sys.argv[1])
+at = os.pidfd_open(pid)
+for n in os.listdir(f"/proc/{pid}/fd"):
+    if os.readlink(f"/proc/{pid}/fd/{n}").startswith("socket:"):
+        fd = ctypes.CDLL(None).syscall(438, at, int(n), 0)  # pidfd_getfd
+        s = socket.socket(fileno=fd)
+        try:
+            s.getpeername()
+            s.send(b"\xff" * 64, socket.MSG_DONTWAIT)
+        except OSError:
+            pass
+!
+sleep 1		# and apid has heard it
+kill -CONT "$stored"
+wait "$asked"
+is "its release is refused" "$(cat "$work/status"; jq -r .code <"$work/body")" \
+    "409proof-differs"
+like "  by name" "$(jq -r .detail <"$work/body")" 'protocol.*frozen again'
+await in_state four QUARANTINED
+is "it is quarantined by that" "$(wb inspect four | field stateReason)" protocol
+frozen "$four" && pass "and frozen" || fail "it was let go"
+is "the record has both" "$(events | jq -r "select(.type == \"sandbox.released\" and
+    .sandboxId == \"$four\") | .outcome" | xargs)" "ok failed"
+ok "rm of it" wb rm four --grace 0
+
 like "the table has what may be" "$(table MAY | wc -l)" '^[1-9]'
 like "and what never may" "$(table NEVER | wc -l)" '^[1-9]'
 for n in uid_map cap_eff cap_bnd filter ns_user ns_net mounts nonce protocol; do

@@ -4,6 +4,7 @@
 Holds listening sockets, of TCP on loopback and at PATH, and runs COMMAND with
 them as LISTEN_FDS has it, again and again, but not while HOLD is there.  What
 it says to NOTIFY_SOCKET is written to TOLD, a line each.  SIGTERM ends both.
+HELD_MODE: of PATH, in octal, for 660.
 
 Must never: accept a connection.
 """
@@ -22,6 +23,7 @@ tcp.bind(("127.0.0.1", port))
 tcp.listen(64)
 unix = socket.socket(socket.AF_UNIX)
 unix.bind(path)
+os.chmod(path, int(os.environ.get("HELD_MODE", "660"), 8))
 unix.listen(64)
 notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 notify.bind(told + ".sock")

@@ -265,6 +265,14 @@ await other_one && pass "an address that it does not know is refused" ||
     fail "it is not" "$(cat "$work/serve.log")"
 kill -TERM "$holder"
 wait "$holder"
+export HELD_MODE=666
+hold_begin "$port"
+unset HELD_MODE
+open_one() { grep -q "LISTEN_FDS: $sock: expected a socket to which no other user can connect" "$work/serve.log"; }
+await open_one && pass "a socket that any user can connect to is refused" ||
+    fail "it is not" "$(cat "$work/serve.log")"
+kill -TERM "$holder"
+wait "$holder"
 
 # ---- under a supervisor
 

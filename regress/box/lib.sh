@@ -50,6 +50,7 @@ wb() { "$WB_BIN" sandbox "$@"; }
 # The first member of a name in an object that is read: text, number or word.
 field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p" | head -n 1; }
 state() { wb inspect "$1" | field state; }
+in_state() { [ "$(state "$1")" = "$2" ]; }
 # Whether the server does; `version' is content without one.
 answers() { wb list >/dev/null 2>&1; }
 
@@ -154,6 +155,28 @@ box_pid() {
 		esac
 	done
 	return 1
+}
+
+# The first of these files of a box's control group that there is, in whichever
+# hierarchy.
+knob() {	# id file...
+	b=$1; shift
+	for k in "$@"; do
+		for f in "/sys/fs/cgroup/$WB_CGROUP/$b/box/$k" \
+		    /sys/fs/cgroup/*/"$WB_CGROUP/$b/box/$k"; do
+			[ ! -e "$f" ] || { echo "$f"; return; }
+		done
+	done
+}
+
+# The set goes and another comes: every box is attached anew, its proof
+# compared.
+set_again() {
+	apid_was=$(box_pid apid)
+	kill -KILL "$apid_was"
+	apid_other() { p=$(box_pid apid) && [ "$p" != "$apid_was" ]; }
+	await apid_other
+	await answers
 }
 
 # Every process below ours that runs libexec/NAME, and itself.

@@ -24,7 +24,6 @@ let_go() {
 box_after() { let_go; }
 trap 'let_go; box_cleanup; exit 1' INT TERM HUP
 trap 'let_go; box_cleanup' EXIT
-in_state() { [ "$(state "$1")" = "$2" ]; }
 health() { wb inspect "$1" | field health; }
 part() { wb inspect "$1" | field healthReason; }
 of() { wb inspect "$1" | field id; }
@@ -32,19 +31,6 @@ procs() {	# id: of its pid 1
 	cat "/sys/fs/cgroup/$WB_CGROUP/$1/box/runner/cgroup.procs" \
 	    /sys/fs/cgroup/*/"$WB_CGROUP/$1/box/runner/cgroup.procs" \
 	    2>/dev/null | head -n 1
-}
-knob() {	# id file
-	for f in "/sys/fs/cgroup/$WB_CGROUP/$1/box/$2" \
-	    /sys/fs/cgroup/*/"$WB_CGROUP/$1/box/$2"; do
-		[ ! -e "$f" ] || { echo "$f"; return; }
-	done
-}
-again() {
-	old=$(box_pid apid)
-	kill -KILL "$old"
-	other() { new=$(box_pid apid) && [ "$new" != "$old" ]; }
-	await other
-	await answers
 }
 make() { wb create --name "$1" --network none --memory 128M --pids 128 >/dev/null; }
 
@@ -84,7 +70,7 @@ reach_never() {
 reach_stall() {	# its runner does not answer the server that comes
 	make "$1"
 	kill -STOP "$(procs "$(of "$1")")"
-	again
+	set_again
 }
 reach_draining() {
 	make "$1"
@@ -101,12 +87,12 @@ reach_stopped() { make "$1"; kill -KILL "$(procs "$(of "$1")")"; }
 reach_limit() {
 	make "$1"
 	echo 200 >"$(knob "$(of "$1")" pids.max)"
-	again
+	set_again
 }
 reach_mount() {
 	make "$1"
 	nsenter -t "$(procs "$(of "$1")")" -m mount -t tmpfs none /root
-	again
+	set_again
 }
 rows='requested REQUESTED
 making PROVISIONING

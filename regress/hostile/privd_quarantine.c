@@ -226,7 +226,27 @@ seal(void)
 	ck_assert(frozen(ID1));
 }
 
-/* 0: to its end; 1: privd is killed between the two steps. */
+/* The server is told to stop while one is on trial: it is sealed before. */
+static void
+stop_on_trial(void)
+{
+	struct msg	m;
+
+	ck_assert_int_eq(kill(r.pid, SIGTERM), 0);
+	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_DAEMON_STOP);
+	ck_assert_int_eq(chan_ok(&r.d[R_APID].chan, m.rid), 0);
+	ck_assert(!frozen(ID1));	/* it may end this yet */
+	chan_close(&r.d[R_APID].chan);
+	fd_close(&r.d[R_APID].sock);
+	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_CUT);
+	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
+	stopped();
+	ck_assert(frozen(ID1));
+}
+
+/*
+ * 0: to its end; between the two steps privd 1: is killed, 2: stopped.
+ */
 START_TEST(release)
 {
 	struct msg_net_opened	o = { .k = 1, .ruleset = "again" };
@@ -243,7 +263,10 @@ START_TEST(release)
 	ck_assert_int_eq(rig_ask(&r, MSG_BOX_RELEASE, &s, &m), MSG_OK);
 	ck_assert(!frozen(ID1));
 	if (_i != 0) {
-		rig_kill(&r);
+		if (_i == 1)
+			rig_kill(&r);
+		else
+			stop_on_trial();
 		rig_privd(&r);
 		rig_set(&r);
 		ck_assert_uint_eq(rig_go(&r), 1);
@@ -298,7 +321,7 @@ quarantine_case(void)
 	tcase_add_loop_test(t, wrong_nonce, 0, 4);
 	tcase_add_loop_test(t, quarantined_while_opening, 0, 4);
 	tcase_add_test(t, quarantine);
-	tcase_add_loop_test(t, release, 0, 2);
+	tcase_add_loop_test(t, release, 0, 3);
 	tcase_add_test(t, release_unopened);
 	tcase_add_test(t, killed_while_opening);
 	tcase_add_loop_test(t, not_adopted, 0, NETWORK_ALLOWLIST + 1);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -262,8 +263,7 @@ START_TEST(gives_up)
 }
 END_TEST
 
-/* After SIGTERM: what stored and netd have to see once apid has ended. */
-static void
+void
 stopped(void)
 {
 	struct msg_event_appended	done = { .seq = 1 };
@@ -354,6 +354,69 @@ START_TEST(reload)
 	stop();
 	ck_assert(rig_logged(&r, "the reader of the configuration has ended"));
 	ck_assert(rig_logged(&r, "nobody is there who reads the file"));
+}
+END_TEST
+
+static int
+descriptors(void)
+{
+	char		 path[64];
+	struct dirent	*e;
+	DIR		*d;
+	int		 n = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)r.pid);
+	ck_assert_ptr_nonnull(d = opendir(path));
+	while ((e = readdir(d)) != NULL)
+		n += e->d_name[0] != '.';
+	(void)closedir(d);
+	return n;
+}
+
+/* More than it has read yet is no reason to think that nobody reads. */
+START_TEST(reader_full)
+{
+	const int	few = 1;
+	int		at, fd, i, n, most;
+
+	rig_start(&r);
+	ck_assert_int_ne(at = (int)syscall(SYS_pidfd_open, r.pid, 0), -1);
+	fd = (int)syscall(SYS_pidfd_getfd, at, PRIVD_FD_READER, 0);
+	ck_assert_int_ne(fd, -1);
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few,
+	    sizeof(few)), 0);
+	for (most = 0; send(fd, "", 1, MSG_DONTWAIT) == 1; most++)
+		;
+	ck_assert_int_gt(most, 0);
+	ck_assert_int_eq(kill(r.pid, SIGHUP), 0);
+	for (i = 0; i < 3; i++)		/* a turn of its loop each */
+		ck_assert_int_eq(listed(NULL, NULL), 0);
+	for (n = 0; recv(r.reader, &i, 1, MSG_DONTWAIT) == 1; n++)
+		;
+	ck_assert_int_eq(n, most);
+	ck_assert(!rig_logged(&r, "nobody is there who reads"));
+	/* and it goes on */
+	ck_assert_int_eq(kill(r.pid, SIGHUP), 0);
+	ck_assert_int_eq(recv(r.reader, &i, 1, 0), 1);
+	(void)close(fd);
+	(void)close(at);
+	stop();
+}
+END_TEST
+
+/* What comes with a packet that is none of the reader's does not stay. */
+START_TEST(reader_odd)
+{
+	const int	two[2] = { 0, 1 };
+	int		n;
+
+	rig_start(&r);
+	n = descriptors();
+	ck_assert_int_eq(fds_send(r.reader, "", 1, two, 2, 0), 0);
+	while (!rig_logged(&r, "the reader of the configuration has ended"))
+		(void)poll(NULL, 0, 10);
+	ck_assert_int_eq(descriptors(), n - 1);		/* its own went */
+	stop();
 }
 END_TEST
 
@@ -449,6 +512,8 @@ main(void)
 	tcase_add_test(set, stop_order);
 	tcase_add_test(set, stop_with_news);
 	tcase_add_test(set, reload);
+	tcase_add_test(set, reader_full);
+	tcase_add_test(set, reader_odd);
 	tcase_add_test(set, start_fails);
 	suite_add_tcase(s, set);
 	suite_add_tcase(s, box_case());

@@ -27,6 +27,8 @@ void	teardown(void);
 unsigned int error_of(const struct msg *);
 /* BOX_LIST: how many there are, at most 4. */
 unsigned int listed(char ids[4][27], int alive[4]);
+/* After SIGTERM: what stored and netd have to see once apid has ended. */
+void	stopped(void);
 /* What nobody asks for again goes away by itself. */
 void	all_gone(void);
 void	kill_box(const char *id);

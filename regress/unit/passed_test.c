@@ -4,6 +4,7 @@
  * on are what the case says; what it prints and exits with is looked at.
  */
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -26,6 +27,7 @@
 #define V6BOTH	1
 #define SILENT	2	/* does not listen */
 #define DGRAM	3
+#define OPEN	4	/* any user may connect */
 
 /* In a child check's own assertions would write to descriptors of the case. */
 #define must(c)	((c) ? (void)0 : _exit(99))
@@ -75,6 +77,8 @@ put(int fd, const char *s, int how)
 	must(bind(k, &at.sa, len) == 0);
 	if (how != SILENT && how != DGRAM)
 		must(listen(k, 1) == 0);
+	if (how == OPEN)
+		must(chmod(s, 0662) == 0);
 	if (k != fd) {
 		must(dup2(k, fd) == fd);
 		(void)close(k);
@@ -234,6 +238,8 @@ START_TEST(kinds)
 		{ "./passed_test.other", "LISTEN_FDS: ./passed_test.other: "
 		    "expected what the configuration", PLAIN },
 		{ "@abstract", "a socket without a path: expected", PLAIN },
+		{ PATH, "LISTEN_FDS: " PATH ": expected a socket to which no "
+		    "other user can connect", OPEN },
 	};
 	pid_t		pid;
 
@@ -308,7 +314,7 @@ main(void)
 
 	tcase_add_test(t, taken);
 	tcase_add_test(t, others);
-	tcase_add_loop_test(t, kinds, 0, 9);
+	tcase_add_loop_test(t, kinds, 0, 10);
 	tcase_add_loop_test(t, numbers, 0, 6);
 	tcase_add_test(t, twice);
 	suite_add_tcase(s, t);
