@@ -4,7 +4,7 @@
 # write all the time, and then this one: what is one version older is taken up
 # whole, what is two is told by name and can be removed; a database that is
 # newer is refused and left as it is.  The older programs are this tree's,
-# built to speak as they did (version.c of each).
+# built to speak as they did (common/runner_back.c).
 . "$(dirname "$0")/lib.sh"
 build=${WB_BUILD:-$top/build/test}
 [ -d "$build/regress" ] || { echo "skip: no build tree (WB_BUILD)"; exit 77; }
