@@ -149,6 +149,27 @@ START_TEST(widths_ascii)
 }
 END_TEST
 
+/* Every byte, in whatever locale, and whole. */
+START_TEST(ascii)
+{
+	char	all[256], want[4 * sizeof all], *got, *p = want;
+	int	i;
+
+	for (i = 1; i < 256; i++) {
+		all[i - 1] = (char)i;
+		p += snprintf(p, 5, i >= 0x20 && i < 0x7f ? "%c" : "\\x%02x",
+		    i);
+	}
+	all[255] = '\0';
+	got = text_ascii(all);
+	ck_assert_str_eq(got, want);
+	free(got);
+	got = text_ascii("\xc3\xa4 \xe2\x80\xae");
+	ck_assert_str_eq(got, "\\xc3\\xa4 \\xe2\\x80\\xae");
+	free(got);
+}
+END_TEST
+
 /* Cut between characters, never within, and never beyond the end. */
 START_TEST(cut)
 {
@@ -345,6 +366,7 @@ main(void)
 	tcase_add_test(tc, utf8);
 	tcase_add_test(tc, widths);
 	tcase_add_test(tc, widths_ascii);
+	tcase_add_test(tc, ascii);
 	tcase_add_test(tc, cut);
 	tcase_add_test(tc, tables);
 	tcase_add_test(tc, json);
