@@ -300,14 +300,14 @@ START_TEST(settings_refused)
 	    "the end");
 	refused("server = a\"b\"\n", "f:1: server: expected quotes around the "
 	    "whole value");
-	refused("cacert = \"/a\\\"b\"\n", "f:1: cacert: expected no \\ between double "
-	    "quotes");
-	refused("cacert = \"/${HOME}/b\"\n", "f:1: cacert: expected no ${ between "
-	    "double quotes");
+	refused("cacert = \"/a\\\"b\"\n", "f:1: cacert: expected no \\ "
+	    "between double quotes");
+	refused("cacert = \"/${HOME}/b\"\n", "f:1: cacert: expected no ${ "
+	    "between double quotes");
 	refused("server = a\n#\nserver = a\n", "f:3: server is given twice, "
 	    "first in line 1");
-	refused("cacert = x.pem\n", "f:1: cacert: expected an absolute path, or "
-	    "one that begins with ~/, not \"x.pem\"");
+	refused("cacert = x.pem\n", "f:1: cacert: expected an absolute path, "
+	    "or one that begins with ~/, not \"x.pem\"");
 	refused("token-file = ~u/x\n", "f:1: token-file: expected an absolute "
 	    "path, or one that begins with ~/, not \"~u/x\"");
 	refused("default-rootfs = ../x\n", "f:1: default-rootfs: expected a "
@@ -322,8 +322,8 @@ START_TEST(settings_refused)
 	ck_assert_str_eq(why, "f:1: expected text");
 	/* no home, no ~ */
 	settings_free(&set);
-	ck_assert_int_eq(settings_parse("f", "cacert = ~/x", 12, NULL, &set, why),
-	    -1);
+	ck_assert_int_eq(settings_parse("f", "cacert = ~/x", 12, NULL, &set,
+	    why), -1);
 }
 END_TEST
 
