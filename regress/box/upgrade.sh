@@ -158,12 +158,10 @@ for b in a b c new late; do
 done
 
 # A database of a release to come.
-stop_serve
-serve_pid=
+box_stop
 mv "$WB_STATE/db" "$work/db"
 upgrade next
-stop_serve
-serve_pid=
+box_stop
 db=$WB_STATE/db
 sum() { sha256sum <"$db/data.mdb"; }
 was=$(sum)
