@@ -1,9 +1,9 @@
 /*
  * apid.c: the process that serves the API: start, fence, loop, end.
  *
- * Start: configuration, token and certificate are read, the fence is entered, privd is
- * told; it sends the listening sockets and then the word to go.  Rows and
- * boxes are reconciled (reconcile.c) before anybody is served.  A channel to
+ * Start: configuration, token and certificate are read, the fence is entered,
+ * privd is told; it sends the listening sockets and then the word to go.  Rows
+ * and boxes are reconciled (reconcile.c) before anybody is served.  A channel to
  * privd that closes is the end at once; one to stored or netd too, for privd
  * then starts the set afresh.
  *

@@ -61,7 +61,7 @@ struct boot {
 	struct box		*box;		/* referenced */
 	enum boot_step		 step;
 	int			 attach;	/* the box runs already */
-	unsigned int		 speaks;	/* of HELLO: the one that is tried */
+	unsigned int		 speaks;	/* of HELLO: the one tried */
 	int			 tried;		/* the other one was */
 	char			 actor[64], request[27];
 	char			 aborted[128];	/* why, or "" */

@@ -25,7 +25,7 @@ struct chan {
 	unsigned int	 peer;		/* one enum actor */
 	unsigned int	 state;		/* one enum chan_state, owner's */
 	unsigned int	 version;	/* packets carry and must carry it */
-	unsigned int	 theirs;	/* what the last packet carried; 0: none */
+	unsigned int	 theirs;	/* the last packet's; 0: none came */
 	/* proto_find(), or the like of an older version: chan_speak() */
 	const struct proto_row *(*find)(unsigned int type);
 	struct chan_queue out;		/* owned */

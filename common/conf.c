@@ -12,6 +12,7 @@
 
 #include "conf.h"
 #include "log.h"
+#include "server.h"
 #include "xmalloc.h"
 
 #ifndef WB_LIBEXECDIR
@@ -19,7 +20,6 @@
 #endif
 
 #define ITEMS	512		/* of all lists together */
-#define SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 static const struct wire_field conf_fields[] = {
 #define C_STR(w, f, max, cs, d, doc) \
@@ -49,8 +49,8 @@ body_read(int fd, uint8_t buf[WIRE_MAX])
 	struct stat	st;
 	int		seals = fcntl(fd, F_GET_SEALS);
 
-	if (seals == -1 || (seals & SEALS) != SEALS || fstat(fd, &st) == -1 ||
-	    st.st_size <= 0 || st.st_size > WIRE_MAX) {
+	if (seals == -1 || (seals & SERVER_SEALS) != SERVER_SEALS ||
+	    fstat(fd, &st) == -1 || st.st_size <= 0 || st.st_size > WIRE_MAX) {
 		errno = EBADMSG;
 		return -1;
 	}

@@ -38,6 +38,9 @@ int			 conf_seal(const struct conf *);
 struct server_conf;
 void			 server_fill(const struct conf *,
 			    struct server_conf *ret);
+/* Of it what C_NOW rows name, and so may change at SIGHUP. */
+void			 server_now(const struct conf *,
+			    struct server_conf *ret);
 /* A sealed memfd of len bytes, or -1 with errno. */
 int			 server_seal(const char *name, const void *,
 			    size_t len);

@@ -36,10 +36,22 @@ conf_seal(const struct conf *conf)
 }
 
 void
-server_fill(const struct conf *c, struct server_conf *s)
+server_now(const struct conf *c, struct server_conf *s)
 {
 	int	level = log_level_parse(c->log_level);
 
+	s->log_level = level == -1 ? LOG_L_INFO : level;
+	s->restart_limit = (uint32_t)c->restart_limit;
+	s->most = (struct box_limits){ c->max_memory, c->max_cpu_milli,
+	    c->max_pids };
+	s->dflt = (struct box_limits){ c->default_memory,
+	    c->default_cpu_milli, c->default_pids };
+	s->disk_floor = c->disk_floor;
+}
+
+void
+server_fill(const struct conf *c, struct server_conf *s)
+{
 	memset(s, 0, sizeof(*s));
 	/* the same sizes, or larger */
 	(void)str_copy(s->version, PACKAGE_VERSION, sizeof(s->version));
@@ -49,17 +61,11 @@ server_fill(const struct conf *c, struct server_conf *s)
 	    sizeof(s->libexec_dir));
 	(void)str_copy(s->socket, c->socket, sizeof(s->socket));
 	s->notify_fd = s->ready_fd = s->log_fd = -1;
-	s->log_level = level == -1 ? LOG_L_INFO : level;
 	s->syslog = strcmp(c->log, "syslog") == 0;
 	s->uid_netd = (uint32_t)c->uid_netd;
 	s->gid_netd = (uint32_t)c->gid_netd;
 	s->net_uid_base = (uint32_t)c->net_uid_base;
 	s->uid_base = (uint32_t)c->uid_base;
 	s->max_boxes = (uint32_t)c->max_boxes;
-	s->restart_limit = (uint32_t)c->restart_limit;
-	s->most = (struct box_limits){ c->max_memory, c->max_cpu_milli,
-	    c->max_pids };
-	s->dflt = (struct box_limits){ c->default_memory,
-	    c->default_cpu_milli, c->default_pids };
-	s->disk_floor = c->disk_floor;
+	server_now(c, s);
 }

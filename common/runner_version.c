@@ -2,7 +2,7 @@
  * runner_version.c: the version that a host, a runner or wb speaks at most.
  *
  * In an object of its own: tests of an upgrade have programs that are linked
- * with another one (version.c of each), so that their older boxes are real.
+ * with another one (runner_back.c), so that their older boxes are real.
  */
 #include "older.h"
 

@@ -38,7 +38,7 @@ struct server_conf {
 	int		 log_level, syslog;
 	int		 log_fd;	/* privd's syslog socket, -1: none */
 	uint32_t	 uid_netd, gid_netd, net_uid_base, uid_base;
-	uint32_t	 max_boxes, restart_limit, beat_ms;	/* it may be 0 */
+	uint32_t	 max_boxes, restart_limit, beat_ms; /* may be 0 */
 	struct box_limits most, dflt;
 	uint64_t	 disk_floor;		/* bytes; 0: the default */
 };

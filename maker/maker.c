@@ -44,7 +44,7 @@
 
 struct maker		mk = { .lock_fd = -1, .conf_fd = -1, .token_fd = -1 };
 
-/* ---- one operation each --------------------------------------------------- */
+/* ---- one operation each ------------------------------------------------ */
 
 static struct box_ask
 ask_of(const struct maker_req *q)
@@ -229,7 +229,7 @@ make_tree(const struct maker_req *q, int *fds)
 	return (fds[0] = tree_remove(q->spec.id)) == -1 ? -1 : 0;
 }
 
-/* ---- the loop --------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------- */
 
 /* in and out: FDS_MAX descriptors; what is left of in is the caller's. */
 static int

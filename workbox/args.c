@@ -16,8 +16,8 @@ static const struct opt client_opts[] = {
 	    "(WORKBOX_SERVER; the client file; " WB_SERVER ")", 0, 0 },
 	{ "token-file", "FILE", "file with the key (WORKBOX_TOKEN; the client "
 	    "file; " WB_TOKEN_FILE ")", 0, 0 },
-	{ "cacert", "FILE", "certificates to trust, in PEM, where the server is "
-	    "https (WORKBOX_CACERT; the client file; the system's)", 0, 0 },
+	{ "cacert", "FILE", "certificates to trust, in PEM, where the server "
+	    "is https (WORKBOX_CACERT; the client file; the system's)", 0, 0 },
 	{ NULL, NULL, NULL, 0, 0 }
 };
 

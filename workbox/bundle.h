@@ -23,10 +23,10 @@ struct bundle {
 
 void	bundle_init(struct bundle *, const char *dir);
 void	bundle_free(struct bundle *);
-/* Takes data. */
-void	bundle_add(struct bundle *, const char *name, char *data, size_t len);
 void	bundle_text(struct bundle *, const char *name, const char *);
-void	bundle_json(struct bundle *, const char *name, json_t *);	/* too */
+/* Both take what they add. */
+void	bundle_add(struct bundle *, const char *name, char *data, size_t len);
+void	bundle_json(struct bundle *, const char *name, json_t *);
 /* What should be a member and cannot. */
 void	bundle_miss(struct bundle *, const char *name, const char *fmt, ...)
 	    __attribute__((format(printf, 3, 4)));

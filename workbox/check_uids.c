@@ -208,8 +208,8 @@ has_ours(uint64_t uid, const char *pid, char *cgroups, struct finding *f)
 	if (i == 2)
 		return 0;
 	(void)snprintf(cure, sizeof cure, "set %s to uids that no other "
-	    "server has, or end process %.32s: kill -KILL %.32s", ours[i].word, pid,
-	    pid);
+	    "server has, or end process %.32s: kill -KILL %.32s", ours[i].word,
+	    pid, pid);
 	finding_set(f, V_FAIL, cure, "process %s in cgroup %s has uid %" PRIu64
 	    "; %s stands for %" PRIu64 "-%" PRIu64, pid, cgroup_seen(cgroups),
 	    uid, ours[i].word, ours[i].r.first,

@@ -1,6 +1,5 @@
 /*
- * denials: what a sandbox's network has denied; and what its launch and
- * its runner have said.
+ * denials: what a sandbox's network has denied.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,29 +27,6 @@ const struct cmd cmd_sandbox_denials = {
 	.min = 1, .max = 1,
 	.run = denials_main
 };
-
-static int	launch_log_main(const struct args *);
-
-const struct cmd cmd_sandbox_launch_log = {
-	.name = "sandbox launch-log",
-	.operands = "SANDBOX",
-	.doc = "Print what its launch and its runner have said",
-	.flags = CMD_CLIENT | CMD_FORMAT,
-	.min = 1, .max = 1,
-	.run = launch_log_main
-};
-
-/* A number, or "" of what is none. */
-static void
-number(const json_t *item, const char *key, char ret[24])
-{
-	const json_t	*v = json_object_get(item, key);
-
-	ret[0] = '\0';
-	if (json_is_integer(v))
-		(void)snprintf(ret, 24, "%lld",
-		    (long long)json_integer_value(v));
-}
 
 /* Whether any has a name, as those of allowlist do. */
 static int
@@ -92,11 +68,9 @@ denials_table(const json_t *items)
 		address = json_str(d, "address");
 		table_add(&t, *address != '\0' || *name != '\0' ? address :
 		    "(others)");
-		number(d, "port", num);
-		table_add(&t, num);
+		table_add(&t, json_num(d, "port", num));
 		table_add(&t, json_str(d, "protocol"));
-		number(d, "count", num);
-		table_add(&t, num);
+		table_add(&t, json_num(d, "count", num));
 	}
 	table_print(&t, stdout);
 }
@@ -218,41 +192,5 @@ denials_main(const struct args *a)
 	else
 		denials_table(json_object_get(list, "items"));
 	json_decref(list);
-	return rc;
-}
-
-/* A box's own words may steer a terminal: not here. */
-static void
-safe_line(const char *s)
-{
-	for (; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f ||
-		    (unsigned char)*s >= 0x80)
-			printf("\\x%02x", (unsigned int)(unsigned char)*s);
-		else
-			(void)putchar(*s);
-	(void)putchar('\n');
-}
-
-static int
-launch_log_main(const struct args *a)
-{
-	json_t	*o, *lines;
-	size_t	 i;
-	int	 rc;
-
-	if ((rc = client_init(a)) != 0 || (rc = client_call("GET",
-	    client_path("/v1/sandboxes", a->operand[0], "launch-log", NULL),
-	    NULL, &o)) != 0)
-		return rc;
-	lines = json_object_get(o, "lines");
-	if (args_json(a) || !json_is_array(lines))
-		rc = json_print(o);
-	else
-		for (i = 0; i < json_array_size(lines); i++)
-			safe_line(json_string_value(json_array_get(lines,
-			    i)) != NULL ? json_string_value(json_array_get(
-			    lines, i)) : "");
-	json_decref(o);
 	return rc;
 }

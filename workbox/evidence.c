@@ -90,7 +90,7 @@ take_kernel(struct bundle *b, const char *id)
 	bundle_json(b, "kernel.json", o);
 }
 
-/* ---- records --------------------------------------------------------------- */
+/* ---- records ----------------------------------------------------------- */
 
 struct records {
 	const char	*id;
@@ -163,7 +163,7 @@ take_records(struct bundle *b, const char *id)
 	lines_free(&r.lines);
 }
 
-/* ---- what it has changed ----------------------------------------------------- */
+/* ---- what it has changed ----------------------------------------------- */
 
 static int
 dir_at(int at, const char *name)

@@ -56,21 +56,6 @@ told(const char *word, int now)
 	    n > 0 ? ", " : "", word);
 }
 
-/* What privd itself is told, but for what it opened at its start. */
-static void
-server_take(void)
-{
-	struct server_conf	s;
-
-	server_fill(&reader.conf, &s);
-	reader.server.log_level = s.log_level;
-	reader.server.restart_limit = s.restart_limit;
-	reader.server.most = s.most;
-	reader.server.dflt = s.dflt;
-	reader.server.disk_floor = s.disk_floor;
-	log_init("reader", (enum log_level)s.log_level, 0);
-}
-
 static void
 answer(int token)
 {
@@ -98,7 +83,8 @@ again(void)
 	}
 	*reader.now = *reader.later = '\0';
 	config_take(&reader.conf, &fresh, told);
-	server_take();
+	server_now(&reader.conf, &reader.server);
+	log_init("reader", (enum log_level)reader.server.log_level, 0);
 	log_info("reload: read the key%s; changed: %s",
 	    tls_wanted(&reader.conf) ? " and the certificate" : "",
 	    *reader.now != '\0' ? reader.now : "nothing else");

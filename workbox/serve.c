@@ -23,6 +23,7 @@
 #include "become.h"
 #include "cert.h"
 #include "host.h"
+#include "server.h"
 #include "xmalloc.h"
 
 static int	serve_main(const struct args *);
@@ -49,8 +50,6 @@ const struct cmd cmd_serve = {
 	.flags = CMD_STATE,
 	.run = serve_main
 };
-
-#define SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 /* ---- what the command line says beside the file ------------------------ */
 
@@ -211,7 +210,7 @@ seal_token(const struct conf *c, const char *token, size_t len, int *ret_fd)
 	ok = fd != -1 && write(fd, token, len) == (ssize_t)len &&
 	    write(fd, "\n", 1) == 1 &&
 	    (pem_len == 0 || write(fd, pem, pem_len) == (ssize_t)pem_len) &&
-	    fcntl(fd, F_ADD_SEALS, SEALS) == 0;
+	    fcntl(fd, F_ADD_SEALS, SERVER_SEALS) == 0;
 	if (pem != NULL)
 		explicit_bzero(pem, pem_len);
 	free(pem);

@@ -75,7 +75,7 @@ take_conf(struct bundle *b, const struct conf *c)
 	bundle_json(b, "configuration.json", o);
 }
 
-/* ---- the system ------------------------------------------------------------ */
+/* ---- the system -------------------------------------------------------- */
 
 static void
 take_file(struct bundle *b, const char *name, const char *path)
@@ -164,7 +164,7 @@ take_mounts(struct bundle *b, const struct conf *c)
 	bundle_add(b, "mounts.txt", text, len);
 }
 
-/* ---- control groups ---------------------------------------------------------- */
+/* ---- control groups ---------------------------------------------------- */
 
 static void
 one_value(FILE *f, const char *dir, const char *file)
@@ -256,7 +256,7 @@ take_cgroups(struct bundle *b, const struct conf *c)
 		    "has made one", name);
 }
 
-/* ---- logs ---------------------------------------------------------------------- */
+/* ---- logs -------------------------------------------------------------- */
 
 /*
  * Whether a daemon of ours wrote it: "NAME[PID]: LEVEL: ", also behind the
@@ -320,7 +320,7 @@ take_logs(struct bundle *b)
 		    "`journalctl -u workbox' after you have read it");
 }
 
-/* ---- the server ------------------------------------------------------------------ */
+/* ---- the server -------------------------------------------------------- */
 
 /* Members of a sandbox that nobody but the server and its operator chose. */
 static json_t *
@@ -429,7 +429,7 @@ take_server(struct bundle *b, const struct args *a)
 	take_metrics(b);
 }
 
-/* ---- the whole -------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------- */
 
 /* Whatever was collected: a key that is known is in none of it. */
 static void

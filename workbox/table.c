@@ -142,3 +142,15 @@ json_str(const json_t *j, const char *key)
 
 	return s != NULL ? s : "";
 }
+
+const char *
+json_num(const json_t *j, const char *key, char ret[24])
+{
+	const json_t	*v = json_object_get(j, key);
+
+	ret[0] = '\0';
+	if (json_is_integer(v))
+		(void)snprintf(ret, 24, "%lld",
+		    (long long)json_integer_value(v));
+	return ret;
+}

@@ -3,8 +3,8 @@
  * be shown.
  *
  * What comes from a server or a box is printed by text_show(), here and in
- * tables; raw bytes go out in exec and logs, and in records that go to no
- * terminal.
+ * tables, or by text_ascii(); raw bytes go out in exec and logs, and in
+ * records that go to no terminal.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -98,8 +98,9 @@ columns(uint32_t c, size_t before)
 	return w == 0 && before == 0 ? -1 : w;
 }
 
-size_t
-text_show(const char *src, char *dst, size_t size)
+/* text_show(), or with ascii as text_ascii() does. */
+static size_t
+show(const char *src, char *dst, size_t size, int ascii)
 {
 	uint32_t	c = 0;
 	size_t		n = 0, cols = 0, len;
@@ -107,7 +108,8 @@ text_show(const char *src, char *dst, size_t size)
 
 	/* the longest that one character becomes, and NUL */
 	for (; *src != '\0' && n + 11 <= size; src += len) {
-		len = text_utf8(src, &c);
+		len = ascii && (unsigned char)*src >= 0x80 ? 0 :
+		    text_utf8(src, &c);
 		w = len == 0 ? -1 : columns(c, cols);
 		if (w >= 0) {
 			memcpy(dst + n, src, len);
@@ -124,6 +126,22 @@ text_show(const char *src, char *dst, size_t size)
 	}
 	dst[n] = '\0';
 	return cols;
+}
+
+size_t
+text_show(const char *src, char *dst, size_t size)
+{
+	return show(src, dst, size, 0);
+}
+
+char *
+text_ascii(const char *src)
+{
+	size_t	 size = 4 * strlen(src) + 12;
+	char	*dst = xmalloc(size);
+
+	(void)show(src, dst, size, 1);
+	return dst;
 }
 
 int

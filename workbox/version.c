@@ -58,19 +58,6 @@ runners_ask(void)
 	return ret;
 }
 
-/* A number, "" where there is none. */
-static const char *
-number(const json_t *o, const char *key, char *ret, size_t size)
-{
-	const json_t	*v = json_object_get(o, key);
-
-	ret[0] = '\0';
-	if (json_is_integer(v))
-		(void)snprintf(ret, size, "%lld",
-		    (long long)json_integer_value(v));
-	return ret;
-}
-
 /* It is there, and could not say more: see workbox-api(7), UPGRADES. */
 static int
 misfit(const json_t *runner)
@@ -94,7 +81,7 @@ runners_table(const json_t *boxes)
 		table_add(&t, json_str(box, "id"));
 		table_add(&t, json_str(box, "health"));
 		table_add(&t, json_str(run, "version"));
-		table_add(&t, number(run, "protocol", proto, sizeof proto));
+		table_add(&t, json_num(run, "protocol", proto));
 		misfits += (size_t)misfit(run);
 	}
 	table_print(&t, stdout);
@@ -112,10 +99,10 @@ server_line(const json_t *server)
 
 	(void)text_show(json_str(server, "version"), shown, sizeof shown);
 	printf("server %s at %s\n", shown, client_server());
-	if (*number(server, "protocol", newest, sizeof newest) == '\0')
+	if (*json_num(server, "protocol", newest) == '\0')
 		return;			/* an older server does not tell */
 	printf("protocol %s, and %s of the release before\n", newest,
-	    number(server, "protocolOldest", oldest, sizeof oldest));
+	    json_num(server, "protocolOldest", oldest));
 }
 
 static int

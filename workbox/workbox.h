@@ -243,6 +243,8 @@ int	 text_hidden(uint32_t);
  * locale, as \xNN or \uNNNN.  Cut at size, with NUL; the columns it takes.
  */
 size_t	 text_show(const char *src, char *dst, size_t size);
+/* All of it, what is not printable ASCII as \xNN.  The caller frees. */
+char	*text_ascii(const char *);
 int	 text_colour(FILE *);		/* whether it may be coloured */
 
 /* ---- tables and JSON (table.c) ----------------------------------------- */
@@ -261,6 +263,8 @@ void	 table_print(struct table *, FILE *);		/* and frees */
 
 int	 json_print(json_t *);		/* indented, to stdout; 0 or fail() */
 const char *json_str(const json_t *, const char *key);	/* "" if absent */
+/* An integer into 24 bytes, "" of what is none; ret. */
+const char *json_num(const json_t *, const char *key, char ret[24]);
 
 /* ---- the client file (settings.c) -------------------------------------- */
 

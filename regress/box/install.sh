@@ -9,7 +9,6 @@
 # Mount and process namespaces of its own, so that no user is in use.  /var/lib
 # is a directory of a real file system: boxes need one.
 mkdir "$work/ov" "$work/lib"
-mkfifo "$work/up"
 cat >"$work/root" <<END
 set -e
 mount -t tmpfs -o mode=755 tmpfs "$work/ov"
@@ -36,15 +35,9 @@ umount -l run/old
 echo up
 exec sleep infinity >/dev/null 2>&1
 END
-ns=
 trap 'kill -KILL $ns; box_cleanup; exit 1' INT TERM HUP
 trap 'kill -KILL $ns; box_cleanup' EXIT
-unshare -m -p -f --propagation private sh "$work/root" >"$work/up" \
-    2>"$work/root.log" &
-read -r r <"$work/up"
-ns=$(pgrep -P $!)
-[ "$r" = up ] ||
-    { cat "$work/root.log"; echo "skip: no overlay of the root here"; exit 77; }
+enter "$work/root" "overlay of the root"
 in_root() { nsenter -t "$ns" -m -p env -u WB_STATE TMPDIR=/tmp "$@"; }
 install() { in_root sh "$top/etc/install.sh" "$@"; }
 # All that is there of an installation, with what would change if touched.

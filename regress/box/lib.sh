@@ -227,6 +227,25 @@ await() {	# command...
 	return 1
 }
 
+# How many lines of the server's log are so.
+log() { grep -c "$1" "$work/serve.log"; }
+# SIGHUP, until the reader has said what it made of it.
+hup() {
+	was=$(log 'reader.*: reload: ')
+	kill -HUP "$serve_pid"
+	await eval "[ \$(log 'reader.*: reload: ') -gt $was ]" ||
+	    fail "no word of the reader"
+}
+
+# Ends apid, which was $p and takes the other daemons along, until the next set
+# of them serves.
+restart_set() {
+	p=$(box_pid apid)
+	kill -KILL "$p"
+	next_set() { q=$(box_pid apid) && [ "$q" != "$p" ] && answers; }
+	await next_set
+}
+
 # No box is in the list any more: one that is being deleted still is for a
 # while, and no other.
 none_left() {	# client
@@ -278,6 +297,19 @@ settled() {
 	cmp -s "$work/before" "$work/now"
 }
 quiet() { facts >"$work/now" && cmp -s "$work/now" "$work/before"; }
+
+# Mounts and processes of its own, whose pid 1, $ns, runs a script: when that
+# has made a root of its own it says `up', or this one is skipped.
+ns=
+enter() {	# script what-there-is-none-of-then
+	mkfifo "$work/up"
+	unshare -m -p -f --propagation private sh "$1" >"$work/up" \
+	    2>"$work/enter.log" &
+	read -r r <"$work/up"
+	ns=$(pgrep -P $!)
+	[ "$r" = up ] ||
+	    { cat "$work/enter.log"; echo "skip: no $2 here"; exit 77; }
+}
 
 # What else a script undoes at its end, once the server is gone: it redefines
 # it.

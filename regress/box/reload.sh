@@ -21,13 +21,6 @@ curl -sN -H "Authorization: Bearer $WB_TOKEN" \
 reads=$!
 hosts() { curl -so /dev/null -w '%{http_code}' -H "Authorization: Bearer $WB_TOKEN" -H "Host: $1" "$url/v1/sandboxes"; }
 pids() { for d in maker stored apid netd uplinkd proxyd; do box_pid "$d"; done | xargs; }
-log() { grep -c "$1" "$work/serve.log"; }
-# sends it, and waits until the reader has said what it made of it
-hup() {
-	n=$(log 'reader.*: reload: ')
-	kill -HUP "$serve_pid"
-	await eval "[ \$(log 'reader.*: reload: ') -gt $n ]" || fail "no word of the reader"
-}
 
 # the words whose change has been seen to count
 taken=

@@ -4,7 +4,7 @@
 # write all the time, and then this one: what is one version older is taken up
 # whole, what is two is told by name and can be removed; a database that is
 # newer is refused and left as it is.  The older programs are this tree's,
-# built to speak as they did (version.c of each).
+# built to speak as they did (common/runner_back.c).
 . "$(dirname "$0")/lib.sh"
 build=${WB_BUILD:-$top/build/test}
 [ -d "$build/regress" ] || { echo "skip: no build tree (WB_BUILD)"; exit 77; }
@@ -158,12 +158,10 @@ for b in a b c new late; do
 done
 
 # A database of a release to come.
-stop_serve
-serve_pid=
+box_stop
 mv "$WB_STATE/db" "$work/db"
 upgrade next
-stop_serve
-serve_pid=
+box_stop
 db=$WB_STATE/db
 sum() { sha256sum <"$db/data.mdb"; }
 was=$(sum)

@@ -186,7 +186,7 @@ apid_lost(const char *who, const char *why)
 	abort();
 }
 
-/* ---- stored and privd ------------------------------------------------------ */
+/* ---- stored and privd -------------------------------------------------- */
 
 /* The session of an apid before, as how says it; none behind it. */
 static void
@@ -383,7 +383,7 @@ prepare(void)
 	env.privd = daemon_new("privd", A_PRIVD, &privd);
 }
 
-/* ---- the box ------------------------------------------------------------------- */
+/* ---- the box ----------------------------------------------------------- */
 
 static void
 box_open(void)
@@ -497,7 +497,7 @@ step_ping(unsigned int arg)
 		    (void *)(uintptr_t)MSG_OK);
 }
 
-/* ---- clients --------------------------------------------------------------------- */
+/* ---- clients ----------------------------------------------------------- */
 
 static size_t
 reader_room(void *arg)
@@ -739,7 +739,7 @@ step_ended(unsigned int arg)
 		box_ended(&box);
 }
 
-/* ---- the runner ------------------------------------------------------------------------ */
+/* ---- the runner -------------------------------------------------------- */
 
 /* Puts the sessions' ids where their names stand. */
 static void

@@ -10,9 +10,8 @@
 
 #include "conf.h"
 #include "fuzz.h"
+#include "server.h"
 #include "xmalloc.h"
-
-#define SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 /* conf_read() has one struct for the process: what was read is kept here. */
 static void
@@ -43,7 +42,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	must(fd != -1 && write(fd, b.p, b.n) == (ssize_t)b.n);
 	if (!bare)
-		must(fcntl(fd, F_ADD_SEALS, SEALS) == 0);
+		must(fcntl(fd, F_ADD_SEALS, SERVER_SEALS) == 0);
 	c = conf_read(fd);
 	must(c == NULL || !bare);
 	if (c != NULL)

@@ -237,7 +237,7 @@ talk(enum http_listener kind, const char *p, size_t len,
 	a->text[a->len] = '\0';
 }
 
-/* ---- answers --------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------- */
 
 static void
 blot(struct answers *a, const char *mark, size_t n)
@@ -350,7 +350,7 @@ well_formed(const struct answers *a)
 		p = answer(p, end);
 }
 
-/* ---- one input --------------------------------------------------------------- */
+/* ---- one input --------------------------------------------------------- */
 
 static uint32_t	cuts;
 

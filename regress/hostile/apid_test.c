@@ -41,7 +41,7 @@ teardown(void)
 	world_end(&w);
 }
 
-/* ---- short ways ------------------------------------------------------------ */
+/* ---- short ways -------------------------------------------------------- */
 
 static int
 create(const char *name, char **ret_body)
@@ -89,7 +89,7 @@ neighbour(void)
 	ck_has(body, "\"stdout\":\"xxxxxxxxxxxx\"");
 }
 
-/* ---- the path ------------------------------------------------------------------ */
+/* ---- the path ---------------------------------------------------------- */
 
 START_TEST(whole_path)
 {
@@ -114,7 +114,7 @@ START_TEST(whole_path)
 }
 END_TEST
 
-/* ---- a runner that does not prove its box ----------------------------------------- */
+/* ---- a runner that does not prove its box ------------------------------ */
 
 static const struct { const char *name, *code, *field; } unproved[] = {
 	{ "nonce-wrong-1", "wrong-nonce", "nonce" },
@@ -191,7 +191,7 @@ START_TEST(stalled_removed)
 }
 END_TEST
 
-/* ---- one that breaks protocol when it is READY ---------------------------------------- */
+/* ---- one that breaks protocol when it is READY ------------------------- */
 
 static const char *const	broken[] = { "nonce-twice-1", "twice-1",
     "announce-id-1" };
@@ -263,7 +263,7 @@ START_TEST(closed)
 }
 END_TEST
 
-/* ---- bounds ------------------------------------------------------------------------------ */
+/* ---- bounds ------------------------------------------------------------ */
 
 static int
 flooded(void)
@@ -367,7 +367,7 @@ START_TEST(collected)
 }
 END_TEST
 
-/* ---- what cannot be made --------------------------------------------------------------------- */
+/* ---- what cannot be made ----------------------------------------------- */
 
 static const struct { const char *name; int status; const char *code; }
 failing[] = {
@@ -449,7 +449,7 @@ START_TEST(command_missing)
 }
 END_TEST
 
-/* ---- ends ---------------------------------------------------------------------------------------- */
+/* ---- ends -------------------------------------------------------------- */
 
 START_TEST(kill_fails)
 {
@@ -519,7 +519,7 @@ START_TEST(unauthorized)
 }
 END_TEST
 
-/* ---- what a client may write ------------------------------------------------------------------------ */
+/* ---- what a client may write ------------------------------------------- */
 
 static const char *const	odd[] = {
 	"a", "A", "0", "-", "%00", "%ff", "%2e%2e", "%2f", "good-1%20",
@@ -629,7 +629,7 @@ START_TEST(largest)
 }
 END_TEST
 
-/* ---- the start ------------------------------------------------------------------------------------- */
+/* ---- the start --------------------------------------------------------- */
 
 static void
 setup_rows(void)

@@ -12,7 +12,7 @@
 
 #include "privd_test.h"
 
-/* ---- quarantine ------------------------------------------------------------- */
+/* ---- quarantine -------------------------------------------------------- */
 
 static int
 frozen(const char *id)
@@ -179,25 +179,29 @@ START_TEST(wrong_nonce)
 }
 END_TEST
 
-START_TEST(quarantine)
+/* Has it sealed. */
+static void
+seal(const char *field)
 {
 	struct msg			m;
-	struct msg_box_quarantine	q = { .id = ID1, .field = "ns_mnt" };
-	BODY(h, box_health, ID1);
+	struct msg_box_quarantine	q = { .id = ID1 };
 
-	rig_start(&r);
-	(void)close(rig_box(&r, ID1, 1));
+	(void)str_copy(q.field, field, sizeof(q.field));
 	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_QUARANTINE, &q,
 	    -1, NULL), 0);
 	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_CUT);
 	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
 	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
-	ck_assert_int_eq(rig_ask(&r, MSG_BOX_HEALTH, &h, &m),
-	    MSG_BOX_HEALTH_IS);
-	ck_assert_uint_eq(m.body.box_health_is.health, SUSPECT);
-	ck_assert_str_eq(m.body.box_health_is.part, "quarantined");
-	/* also for the next privd, and still closed for the next netd */
-	rig_kill(&r);
+	ck_assert(frozen(ID1));
+}
+
+/* It is also for the next privd, and still closed for the next netd. */
+static void
+still_sealed(void)
+{
+	struct msg	m;
+	BODY(h, box_health, ID1);
+
 	rig_privd(&r);
 	rig_set(&r);
 	ck_assert_uint_eq(rig_go(&r), 1);
@@ -206,25 +210,26 @@ START_TEST(quarantine)
 	ck_assert_int_eq(rig_ask(&r, MSG_BOX_HEALTH, &h, &m),
 	    MSG_BOX_HEALTH_IS);
 	ck_assert_str_eq(m.body.box_health_is.part, "quarantined");
+}
+
+START_TEST(quarantine)
+{
+	struct msg	m;
+	BODY(h, box_health, ID1);
+
+	rig_start(&r);
+	(void)close(rig_box(&r, ID1, 1));
+	seal("ns_mnt");
+	ck_assert_int_eq(rig_ask(&r, MSG_BOX_HEALTH, &h, &m),
+	    MSG_BOX_HEALTH_IS);
+	ck_assert_uint_eq(m.body.box_health_is.health, SUSPECT);
+	ck_assert_str_eq(m.body.box_health_is.part, "quarantined");
+	rig_kill(&r);
+	still_sealed();
 	kill_box(ID1);
 	purge_box(ID1, 1);
 }
 END_TEST
-
-/* Has it sealed. */
-static void
-seal(void)
-{
-	struct msg			m;
-	struct msg_box_quarantine	q = { .id = ID1, .field = "pids" };
-
-	ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_QUARANTINE, &q,
-	    -1, NULL), 0);
-	ck_assert_int_eq(rig_next(&r, R_NETD, &m), MSG_NET_CUT);
-	ck_assert_int_eq(chan_ok(&r.d[R_NETD].chan, m.rid), 0);
-	ck_assert_int_eq(rig_next(&r, R_APID, &m), MSG_OK);
-	ck_assert(frozen(ID1));
-}
 
 /* The server is told to stop while one is on trial: it is sealed before. */
 static void
@@ -259,7 +264,7 @@ START_TEST(release)
 	/* what is well is not released, nor what is not there */
 	ck_assert_int_eq(rig_ask(&r, MSG_BOX_RELEASE, &s, &m), MSG_ERROR);
 	ck_assert_uint_eq(error_of(&m), CODE_NOT_READY);
-	seal();
+	seal("pids");
 	ck_assert_int_eq(rig_ask(&r, MSG_BOX_RELEASE, &s, &m), MSG_OK);
 	ck_assert(!frozen(ID1));
 	if (_i != 0) {
@@ -267,14 +272,7 @@ START_TEST(release)
 			rig_kill(&r);
 		else
 			stop_on_trial();
-		rig_privd(&r);
-		rig_set(&r);
-		ck_assert_uint_eq(rig_go(&r), 1);
-		ck_assert_int_eq(r.open, 0);
-		ck_assert(frozen(ID1));
-		ck_assert_int_eq(rig_ask(&r, MSG_BOX_HEALTH, &h, &m),
-		    MSG_BOX_HEALTH_IS);
-		ck_assert_str_eq(m.body.box_health_is.part, "quarantined");
+		still_sealed();
 	} else {
 		ck_assert_int_eq(chan_ask(&r.d[R_APID].chan, MSG_BOX_RELEASE,
 		    &s, -1, NULL), 0);
@@ -302,7 +300,7 @@ START_TEST(release_unopened)
 
 	rig_start(&r);
 	ck_assert_int_eq(rig_create(&r, ID1, 1, &m), MSG_BOX_CREATED);
-	seal();
+	seal("pids");
 	ck_assert_int_eq(rig_ask(&r, MSG_BOX_RELEASE, &s, &m), MSG_ERROR);
 	ck_assert_uint_eq(error_of(&m), CODE_NOT_READY);
 	ck_assert(frozen(ID1));

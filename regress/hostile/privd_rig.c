@@ -293,7 +293,7 @@ rig_sweep(void)
 	(void)closedir(d);
 }
 
-/* ---- privd ---------------------------------------------------------------- */
+/* ---- privd ------------------------------------------------------------- */
 
 static int
 sealed(const void *data, size_t len)
@@ -436,7 +436,7 @@ rig_hangup(struct rig *r)
 	}
 }
 
-/* ---- the set ------------------------------------------------------------------ */
+/* ---- the set ----------------------------------------------------------- */
 
 static int
 readable(int fd, int ms)
@@ -598,7 +598,7 @@ rig_ask(struct rig *r, unsigned int type, const void *body, struct msg *m)
 	return got;
 }
 
-/* ---- boxes --------------------------------------------------------------------- */
+/* ---- boxes ------------------------------------------------------------- */
 
 int
 rig_netns(struct rig *r)
@@ -669,7 +669,7 @@ rig_box(struct rig *r, const char *id, unsigned int k)
 	return fd;
 }
 
-/* ---- /proc -------------------------------------------------------------------- */
+/* ---- /proc ------------------------------------------------------------- */
 
 unsigned long long
 rig_status(pid_t pid, const char *word, int base)

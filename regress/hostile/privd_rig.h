@@ -28,7 +28,7 @@ struct rig {
 	int		 listen;
 	int		 notify;	/* NOTIFY_SOCKET, bound */
 	int		 ready;		/* our end of the ready pipe */
-	int		 reader;	/* we are who reads the file at SIGHUP */
+	int		 reader;	/* we are who reads at SIGHUP */
 	int		 open;		/* of the last NET_ADOPT */
 	int		 refuse;	/* what comes of them */
 	uint64_t	 network;	/* of boxes that are made */

@@ -98,7 +98,7 @@ on_hello(uint32_t rid)
 		wait_ms(15000);
 	if (is("garbage"))
 		raw("\xff\xff\xff\xff", 4);
-	else if (is("huge"))		/* [version, 121, rid, binary of 4 GiB */
+	else if (is("huge"))		/* [version, 121, rid, 4 GiB */
 		raw("\x94" V "\x79\x01\xc6\xff\xff\xff\xff", 9);
 	else if (is("empty"))
 		raw("", 0);

@@ -63,7 +63,8 @@ END_TEST
 /* A host of another version learns which is spoken here, and no more. */
 START_TEST(test_other_version)
 {
-	struct msg_runner_hello	h = { .role = "host", .token = { b.token, 32 } };
+	struct msg_runner_hello	h = { .role = "host",
+	    .token = { b.token, 32 } };
 	struct chan		c;
 	struct msg		m;
 	unsigned int		v;

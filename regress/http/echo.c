@@ -185,7 +185,7 @@ api_events(struct http_req *r)
 	stream_some(r, NULL);
 }
 
-/* ---- the rest -------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------- */
 
 static int
 authorize(struct http_req *r, void *arg)

@@ -141,6 +141,16 @@ def request(method, path, *fields, body=None, close=False, host="localhost"):
         body or b"")
 
 
+def rest(c):
+    """All that comes until the other side ends."""
+    got = bytearray()
+    while True:
+        d = c.recv(1 << 16)
+        if not d:
+            return bytes(got)
+        got += d
+
+
 def answers(data):
     """[(status, fields, body)]: JSON bodies parsed, chunks joined; a rest
     that is no answer becomes (None, {}, rest)."""
@@ -702,11 +712,7 @@ def test_streams(s):
         check("a reader that waits: at most 512 KiB are held (%d)"
               % n["most"], n["most"] <= 512 * 1024 and
               (SANITIZED or grown < 4 << 20), grown)
-        while True:
-            d = c.recv(1 << 16)
-            if not d:
-                break
-            got += d
+        got += rest(c)
         check("and then all comes",
               len(answers(bytes(got))[0][2]) == 20000000)
         check("by the drain callback", s.counts()["drains"] > 0)
@@ -715,12 +721,7 @@ def test_streams(s):
     with s.connect() as c:
         c.sendall(request("GET", "/v1/events?limit=1", KEY) +
                   request("GET", "/healthz", close=True))
-        got = b""
-        while True:
-            d = c.recv(65536)
-            if not d:
-                break
-            got += d
+        got = rest(c)
         check("a request behind a stream", [a[0] for a in answers(got)] ==
               [200, 200], got[-300:])
 
@@ -820,13 +821,7 @@ def tls_handshakes(pem):
         (b"<SSLEOFError>", b"<ConnectionResetError>")), got[-100:])
     with s.connect(plain=True) as c:
         c.sendall(request("GET", "/healthz"))
-        got = b""
-        while True:
-            part = c.recv(65536)
-            if not part:
-                break
-            got += part
-        got = answers(got)
+        got = answers(rest(c))
         check("plain HTTP is answered in plain HTTP", len(got) == 1 and
               got[0][0] == 400 and "https://" in got[0][2]["detail"], got)
     with s.connect(plain=True) as c:
@@ -901,14 +896,8 @@ def tls_reload(d):
     old.sendall(request("GET", "/healthz", close=True))
     check("those that were there stay", old.recv(100).startswith(
         b"HTTP/1.1 200"))
-    got = bytearray()
-    while True:
-        part = stream.recv(1 << 16)
-        if not part:
-            break
-        got += part
     check("a stream across it is whole",
-          len(answers(bytes(got))[0][2]) == 20000000)
+          len(answers(rest(stream))[0][2]) == 20000000)
     for bad in ("", two[:500], two.split("-----BEGIN PRIVATE")[0]):
         hup(bad)
         s.counts()

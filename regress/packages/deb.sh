@@ -99,7 +99,6 @@ esac
 END
 chmod 755 "$root/usr/local/bin/systemctl"
 
-mkfifo "$work/up"
 cat >"$work/enter" <<END
 set -e
 mount --bind "$root" "$root"
@@ -118,7 +117,6 @@ exec >/dev/null 2>&1
 # reaps, too
 while :; do sleep 3600; done
 END
-ns=
 box_after() {
 	[ -z "$ns" ] || kill -KILL "$ns"
 	for t in /sys/fs/cgroup/"$WB_CGROUP" /sys/fs/cgroup/*/"$WB_CGROUP"; do
@@ -130,12 +128,7 @@ box_after() {
 	done
 	cp "$root/run/server.log" "$work/serve.log" 2>/dev/null
 }
-unshare -m -p -f --propagation private sh "$work/enter" >"$work/up" \
-    2>"$work/enter.log" &
-read -r r <"$work/up"
-ns=$(pgrep -P $!)
-[ "$r" = up ] ||
-    { cat "$work/enter.log"; echo "skip: no root of its own here"; exit 77; }
+enter "$work/enter" "root of its own"
 in_root() {
 	nsenter -t "$ns" -m -p env -i -C / LC_ALL=C HOME=/root TMPDIR=/tmp \
 	    DEBIAN_FRONTEND=noninteractive \

@@ -133,9 +133,20 @@ come_end() {
 server() { cat /var/lib/workbox/lock; }
 other() { [ "$(server)" != "$1" ] && answers; }
 gone() { [ ! -e "/proc/$1" ]; }
+is_another() {	# than the one of before
+	[ "$(server)" != "$1" ] && gone "$1" && pass "it is another" ||
+	    fail "$1 is still the server"
+}
 # From the host's build, whose files are seen below /host.
 reinstall() {
 	mount --bind / /host/mnt
 	mount --bind /dev /host/dev
 	chroot /host make -s -C "$WB_BUILD" install DESTDIR=/mnt "$@"
+}
+install_again() {	# the init's variable=directory
+	was=$(stat -c %i "$WB_BIN")
+	ok "install it again" reinstall "$1"
+	[ "$(stat -c %i "$WB_BIN")" != "$was" ] &&
+	    pass "its files are new ones" || fail "it is the same file: $was"
+	ok "the runtime, too" "$WB_BIN" runtime install
 }

@@ -46,14 +46,9 @@ await reloaded && pass "the file was read again" ||
 is "by the same server" "$(server)" "$p"
 ok "restart" systemctl restart workbox
 ok "it serves when started" answers
-[ "$(server)" != "$p" ] && gone "$p" && pass "it is another" ||
-    fail "$p is still the server"
+is_another "$p"
 boxes_whole "after restart"
-was=$(stat -c %i "$WB_BIN")
-ok "install it again" reinstall systemd_dir=/usr/lib
-[ "$(stat -c %i "$WB_BIN")" != "$was" ] && pass "its files are new ones" ||
-    fail "it is the same file: $was"
-ok "the runtime, too" "$WB_BIN" runtime install
+install_again systemd_dir=/usr/lib
 ok "daemon-reload after that" systemctl daemon-reload
 ok "restart after that" systemctl restart workbox
 boxes_whole "after an upgrade"

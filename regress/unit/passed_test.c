@@ -226,7 +226,8 @@ START_TEST(kinds)
 		const char	*at, *said;
 		int		 how;
 	} c[] = {
-		{ "127.0.0.1:18811", "descriptor 3: expected a stream", SILENT },
+		{ "127.0.0.1:18811", "descriptor 3: expected a stream",
+		    SILENT },
 		{ PATH, "descriptor 3: expected a stream", DGRAM },
 		{ "127.0.0.1:18811", "descriptor 3: expected a stream", DGRAM },
 		{ "127.0.0.1:18812", "LISTEN_FDS: 127.0.0.1:18812: expected "

@@ -149,6 +149,27 @@ START_TEST(widths_ascii)
 }
 END_TEST
 
+/* Every byte, in whatever locale, and whole. */
+START_TEST(ascii)
+{
+	char	all[256], want[4 * sizeof all], *got, *p = want;
+	int	i;
+
+	for (i = 1; i < 256; i++) {
+		all[i - 1] = (char)i;
+		p += snprintf(p, 5, i >= 0x20 && i < 0x7f ? "%c" : "\\x%02x",
+		    i);
+	}
+	all[255] = '\0';
+	got = text_ascii(all);
+	ck_assert_str_eq(got, want);
+	free(got);
+	got = text_ascii("\xc3\xa4 \xe2\x80\xae");
+	ck_assert_str_eq(got, "\\xc3\\xa4 \\xe2\\x80\\xae");
+	free(got);
+}
+END_TEST
+
 /* Cut between characters, never within, and never beyond the end. */
 START_TEST(cut)
 {
@@ -279,14 +300,14 @@ START_TEST(settings_refused)
 	    "the end");
 	refused("server = a\"b\"\n", "f:1: server: expected quotes around the "
 	    "whole value");
-	refused("cacert = \"/a\\\"b\"\n", "f:1: cacert: expected no \\ between double "
-	    "quotes");
-	refused("cacert = \"/${HOME}/b\"\n", "f:1: cacert: expected no ${ between "
-	    "double quotes");
+	refused("cacert = \"/a\\\"b\"\n", "f:1: cacert: expected no \\ "
+	    "between double quotes");
+	refused("cacert = \"/${HOME}/b\"\n", "f:1: cacert: expected no ${ "
+	    "between double quotes");
 	refused("server = a\n#\nserver = a\n", "f:3: server is given twice, "
 	    "first in line 1");
-	refused("cacert = x.pem\n", "f:1: cacert: expected an absolute path, or "
-	    "one that begins with ~/, not \"x.pem\"");
+	refused("cacert = x.pem\n", "f:1: cacert: expected an absolute path, "
+	    "or one that begins with ~/, not \"x.pem\"");
 	refused("token-file = ~u/x\n", "f:1: token-file: expected an absolute "
 	    "path, or one that begins with ~/, not \"~u/x\"");
 	refused("default-rootfs = ../x\n", "f:1: default-rootfs: expected a "
@@ -301,8 +322,8 @@ START_TEST(settings_refused)
 	ck_assert_str_eq(why, "f:1: expected text");
 	/* no home, no ~ */
 	settings_free(&set);
-	ck_assert_int_eq(settings_parse("f", "cacert = ~/x", 12, NULL, &set, why),
-	    -1);
+	ck_assert_int_eq(settings_parse("f", "cacert = ~/x", 12, NULL, &set,
+	    why), -1);
 }
 END_TEST
 
@@ -345,6 +366,7 @@ main(void)
 	tcase_add_test(tc, utf8);
 	tcase_add_test(tc, widths);
 	tcase_add_test(tc, widths_ascii);
+	tcase_add_test(tc, ascii);
 	tcase_add_test(tc, cut);
 	tcase_add_test(tc, tables);
 	tcase_add_test(tc, json);
