@@ -206,7 +206,8 @@ ready_recorded(struct box *b, enum wb_code code, void *arg)
 		boot_unproved(b, code, "READY could not be recorded");
 		return;
 	}
-	log_info("box %s: released by %s: %s", b->id, r->actor, r->fields);
+	/* who did is in the record: behind a proxy it is a person's name */
+	log_info("box %s: released: %s", b->id, r->fields);
 	b->condemned = 0;
 	memcpy(spoilt, r->spoilt, sizeof(spoilt));
 	release_free(r);
