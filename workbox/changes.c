@@ -51,8 +51,8 @@
 #define DEPTH		96		/* deeper is not listed */
 #define LINES		200000		/* nor are more */
 #define IDS		65536U		/* uids of a box */
-#define NONE		-1		/* below: there is none, or */
-#define HIDDEN		-2		/* none that can be seen */
+
+enum { NONE = -1, HIDDEN = -2 };	/* below: none, or none to be seen */
 
 static unsigned int	 nlines;
 static size_t		 nbytes;
