@@ -3,9 +3,9 @@
  *
  * Start: configuration, token and certificate are read, the fence is entered,
  * privd is told; it sends the listening sockets and then the word to go.  Rows
- * and boxes are reconciled (reconcile.c) before anybody is served.  A channel to
- * privd that closes is the end at once; one to stored or netd too, for privd
- * then starts the set afresh.
+ * and boxes are reconciled (reconcile.c) before anybody is served.  A channel
+ * to privd that closes is the end at once; one to stored or netd too, for
+ * privd then starts the set afresh.
  *
  * Must never: open a file or a connection, or run without its fence.
  */

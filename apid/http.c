@@ -81,7 +81,7 @@ struct http_accept {
 
 static void	accept_pause(struct http_server *);
 
-/* ---- phases ----------------------------------------------------------------- */
+/* ---- phases ------------------------------------------------------------ */
 
 static uint64_t
 phase_ms(const struct http_conn *c)
@@ -235,7 +235,7 @@ http_conn_kill(struct http_conn *c)
 		http_req_free(r);
 }
 
-/* ---- output ------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------ */
 
 /* Everything is sent: the next message, or the end. */
 static void
@@ -384,7 +384,7 @@ http_conn_continue(struct http_conn *c)
 	http_conn_flush(c);
 }
 
-/* ---- input ---------------------------------------------------------------------- */
+/* ---- input ------------------------------------------------------------- */
 
 static void
 in_used(struct http_conn *c, size_t n)
@@ -530,7 +530,7 @@ conn_on_read(evutil_socket_t fd, short what, void *arg)
 	http_conn_leave(c);
 }
 
-/* ---- time -------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------- */
 
 static void
 conn_expired(struct http_conn *c)
@@ -577,7 +577,7 @@ conn_on_timer(evutil_socket_t fd, short what, void *arg)
 	http_conn_leave(c);
 }
 
-/* ---- accepting ------------------------------------------------------------------------ */
+/* ---- accepting --------------------------------------------------------- */
 
 static void
 conn_new(struct http_server *s, int fd, enum http_listener kind,
@@ -745,7 +745,7 @@ accept_pause(struct http_server *s)
 	    &(struct timeval){ .tv_usec = PAUSE_MS * 1000L });
 }
 
-/* ---- the server -------------------------------------------------------------------------- */
+/* ---- the server -------------------------------------------------------- */
 
 struct http_server *
 http_server_new(const struct http_conf *conf)

@@ -24,7 +24,7 @@
 #define SHORT_PART	16		/* of the places, for short requests */
 #define NAME_TOLD	80		/* bytes of a member's name */
 
-/* ---- who ------------------------------------------------------------------------- */
+/* ---- who --------------------------------------------------------------- */
 
 /* Into 16 bytes, IPv4 as ::ffff:a.b.c.d.  0 or -1. */
 static int
@@ -213,7 +213,7 @@ http_check_peer(struct http_req *r)
 		    strchr(text, ':') ? "[%s]:%u" : "%s:%u", text, port);
 }
 
-/* ---- Host and Origin ----------------------------------------------------------------- */
+/* ---- Host and Origin --------------------------------------------------- */
 
 /* The length of a Host value without its port. */
 static size_t
@@ -275,7 +275,7 @@ check_host(struct http_req *r)
 	return -1;
 }
 
-/* ---- the route ---------------------------------------------------------------------------- */
+/* ---- the route --------------------------------------------------------- */
 
 int
 http_decode(char *s, int plus)
@@ -365,7 +365,7 @@ check_route(struct http_req *r)
 	return 0;
 }
 
-/* ---- the query ------------------------------------------------------------------------------ */
+/* ---- the query --------------------------------------------------------- */
 
 static int
 number_ok(const struct route_query *q, const char *s)
@@ -459,7 +459,7 @@ check_query(struct http_req *r)
 	return 0;
 }
 
-/* ---- the body ---------------------------------------------------------------------------------- */
+/* ---- the body ---------------------------------------------------------- */
 
 /* JSON is UTF-8 (RFC 8259, 8.1): a charset says so or is refused. */
 static int
@@ -673,7 +673,7 @@ http_check_body(struct http_req *r)
 	return 0;
 }
 
-/* ---- the client's key ---------------------------------------------------------------------------- */
+/* ---- the client's key -------------------------------------------------- */
 
 /* Where nothing is made, a key says nothing. */
 static int
@@ -692,7 +692,7 @@ check_key(struct http_req *r)
 	return -1;
 }
 
-/* ---- all before the body ------------------------------------------------------------------------ */
+/* ---- all before the body ----------------------------------------------- */
 
 /* Whether it may go on for as long as a command does, or its reader likes. */
 static int

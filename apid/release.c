@@ -44,7 +44,7 @@ struct release {
 	char			 actor[64], request[27];
 	char			 why[WHY_MAX + 1];
 	char			*proof;		/* owned */
-	int			 noted;		/* sandbox.released is written */
+	int			 noted;	/* sandbox.released is written */
 	int			 moving;	/* READY is being written */
 	char			 spoilt[64];	/* meanwhile, by this; or "" */
 };
@@ -352,7 +352,7 @@ release_new(struct http_req *req, struct box *b, const char *from)
 	return r;
 }
 
-/* ---- SUSPECT -------------------------------------------------------------- */
+/* ---- SUSPECT ----------------------------------------------------------- */
 
 static void
 suspect_recorded(void *arg, const struct msg *m)
@@ -396,7 +396,7 @@ suspect_attached(struct box *b, const char *verdict, void *arg)
 	health_look(b, suspect_looked, arg);
 }
 
-/* ---- from outside ------------------------------------------------------------ */
+/* ---- from outside ------------------------------------------------------ */
 
 static void
 release_suspect(struct http_req *req, struct box *b)

@@ -174,7 +174,7 @@ event_append(unsigned int type, const void *data)
 	    -1, &set.event_rid));
 }
 
-/* ---- start ----------------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------- */
 
 void
 set_userns(int fd)
@@ -300,7 +300,7 @@ on_ready(enum daemon_kind k, const struct msg *m)
 	set_adopted();			/* the one more */
 }
 
-/* ---- end ------------------------------------------------------------------- */
+/* ---- end --------------------------------------------------------------- */
 
 /* Whether all processes have ended. */
 static int
@@ -412,7 +412,7 @@ set_on_pidfd(unsigned int k)
 		set_ended();
 }
 
-/* ---- stop ------------------------------------------------------------------- */
+/* ---- stop -------------------------------------------------------------- */
 
 static void
 stop_ask(enum daemon_kind k)
@@ -478,7 +478,7 @@ set_stop(void)
 		set.fault = 1;
 }
 
-/* ---- SIGHUP -------------------------------------------------------------------- */
+/* ---- SIGHUP ------------------------------------------------------------ */
 
 /* The same as at a start, to all that run; the maker keeps it for the next. */
 static void
@@ -502,7 +502,7 @@ reload(void)
 	fd_close(&srv.fresh[READER_CONF]);
 }
 
-/* ---- the loop's calls --------------------------------------------------------- */
+/* ---- the loop's calls -------------------------------------------------- */
 
 uint64_t
 set_due(void)

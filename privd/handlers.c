@@ -66,7 +66,7 @@ ask_is(struct entry *e, enum ask ask, const struct msg *m)
 	e->rid = m->rid;
 }
 
-/* ---- create ------------------------------------------------------------------ */
+/* ---- create ------------------------------------------------------------ */
 
 /* One limit: 0 means the default.  -1 after the answer. */
 static int
@@ -180,7 +180,7 @@ on_create(struct msg *m)
 	life_create(e);
 }
 
-/* ---- the boot ----------------------------------------------------------------- */
+/* ---- the boot ---------------------------------------------------------- */
 
 /*
  * Hostile: apid gets a connection to a box and that box's token, which is its
@@ -321,7 +321,7 @@ handle_health(struct entry *e, const struct maker_ans *a)
 	to_apid(MSG_BOX_HEALTH_IS, rid, &r, -1);
 }
 
-/* ---- the end --------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------- */
 
 /*
  * Hostile: only ever takes away from a box.  `field' is printable and short;
@@ -414,7 +414,7 @@ on_purge(struct msg *m)
 	}
 }
 
-/* ---- lists and logs ----------------------------------------------------------------- */
+/* ---- lists and logs ---------------------------------------------------- */
 
 /* Hostile: reads the table; at most LIST_MAX ids an answer. */
 static void

@@ -109,7 +109,7 @@ drop(struct entry *e)
 	table_drop(e);
 }
 
-/* ---- netd ----------------------------------------------------------------- */
+/* ---- netd -------------------------------------------------------------- */
 
 /*
  * When its phase wants to be looked at, 0: never; beside it goes the moment
@@ -344,7 +344,7 @@ life_on_net(struct msg *m)
 	return 1;
 }
 
-/* ---- end ------------------------------------------------------------------ */
+/* ---- end --------------------------------------------------------------- */
 
 /* Of what was said the older half goes once; then nothing is heard any more. */
 static void
@@ -494,7 +494,7 @@ on_ready(struct entry *e)
 		maker_want(e, MK_CONNECT);
 }
 
-/* ---- purge ------------------------------------------------------------------ */
+/* ---- purge ------------------------------------------------------------- */
 
 void
 life_purge(struct entry *e)
@@ -577,7 +577,7 @@ on_tree(struct entry *e)
 		purge_later(e, "remove tree", "something is left");
 }
 
-/* ---- quarantine --------------------------------------------------------------- */
+/* ---- quarantine -------------------------------------------------------- */
 
 void
 life_seal(struct entry *e, const char *field, unsigned int code)
@@ -625,7 +625,7 @@ on_released(struct entry *e, const struct maker_ans *a)
 	}
 }
 
-/* ---- attach -------------------------------------------------------------------- */
+/* ---- attach ------------------------------------------------------------ */
 
 static void
 hand_over(struct entry *e)
@@ -703,7 +703,7 @@ on_launch(struct entry *e, const struct maker_ans *a, int *fds)
 		life_end(e);
 }
 
-/* ---- what comes in ---------------------------------------------------------------- */
+/* ---- what comes in ----------------------------------------------------- */
 
 static void
 on_maker(struct entry *e, struct maker_ans *a, int *fds)

@@ -64,7 +64,7 @@ maker_answer(struct maker_ans **ret, int **ret_fds, int block)
 	return 1;
 }
 
-/* ---- for a box ------------------------------------------------------------ */
+/* ---- for a box --------------------------------------------------------- */
 
 int
 maker_due(const struct entry *e, enum maker_op op)
@@ -174,7 +174,7 @@ maker_pump(void)
 		entry_try(e);
 }
 
-/* ---- start ------------------------------------------------------------------ */
+/* ---- start ------------------------------------------------------------- */
 
 void
 maker_init(void)

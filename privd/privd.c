@@ -144,7 +144,7 @@ static int
 wait_ms(void)
 {
 	uint64_t	a = set_due(), b = table_next(), now = mono_ms();
-	uint32_t	most = srv.conf->beat_ms > 0 ? srv.conf->beat_ms : 60000;
+	uint32_t	ms = srv.conf->beat_ms, most = ms > 0 ? ms : 60000;
 
 	a = a == 0 || (b != 0 && b < a) ? b : a;
 	a = a == 0 || a > now + most ? now + most : a;
@@ -174,7 +174,7 @@ loop(void)
 	}
 }
 
-/* ---- start ----------------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------- */
 
 void
 conf_take(int fd)

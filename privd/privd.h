@@ -194,7 +194,7 @@ void		 table_due(struct entry *, uint64_t ms);
 uint64_t	 table_next(void);
 void		 table_tick(uint64_t now);
 
-/* ---- life.c: how a box moves ---------------------------------------------- */
+/* ---- life.c: how a box moves ------------------------------------------- */
 
 void		 life_on_maker(struct maker_ans *, int *fds);
 void		 life_on_event(enum ev, unsigned int n);
@@ -231,7 +231,7 @@ int		 life_on_disk(const char *id);
 /* Appends a line end too when it lacks.  -1: what was older has been cut. */
 int		 boxlog_append(const struct entry *, const void *, size_t);
 
-/* ---- handlers.c ----------------------------------------------------------- */
+/* ---- handlers.c -------------------------------------------------------- */
 
 /* One message of apid's about boxes.  0: there is no handler. */
 int		 handle_box(struct msg *);
@@ -239,7 +239,7 @@ int		 handle_box(struct msg *);
 void		 handle_facts(struct entry *, struct maker_ans *);
 void		 handle_health(struct entry *, const struct maker_ans *);
 
-/* ---- scan.c ---------------------------------------------------------------- */
+/* ---- scan.c ------------------------------------------------------------ */
 
 /* The table from what is on disk and alive.  Before the loop. */
 void		 scan(void);

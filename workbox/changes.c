@@ -190,7 +190,7 @@ walk(FILE *f, int up, int low, const char *path, int depth)
 		fd_close(&low);
 }
 
-/* ---- the child ------------------------------------------------------------ */
+/* ---- the child --------------------------------------------------------- */
 
 /* All but one capability, over the mapped ids alone. */
 static int
@@ -254,7 +254,7 @@ child(int upper, int out, int go)
 	_exit(fclose(f) == 0 ? 0 : 1);
 }
 
-/* ---- the parent ------------------------------------------------------------ */
+/* ---- the parent -------------------------------------------------------- */
 
 static int
 map(pid_t pid, const char *which)

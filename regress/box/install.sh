@@ -111,7 +111,7 @@ is "with the same key" "$(in_root cat /etc/workbox/token)" "$key"
 ok "uninstall --purge" install --uninstall --purge
 is "those of the init are gone" "$(units)" 0
 like "says what went" "$out" \
-    '^Removed: programs, /var/lib/workbox, /etc/workbox, users\. +Packages stay\.$'
+    '^Removed: programs, /var/lib/workbox, /etc/workbox, logs, users\. +Packages stay\.$'
 what | sed 's/ [0-9.]*$//' >"$work/after"
 sed 's/ [0-9.]*$//' "$work/before" >"$work/want"
 diff "$work/want" "$work/after" >"$work/diff" && pass "all is as it was" ||

@@ -175,8 +175,7 @@ set_again() {
 	apid_was=$(box_pid apid)
 	kill -KILL "$apid_was"
 	apid_other() { p=$(box_pid apid) && [ "$p" != "$apid_was" ]; }
-	await apid_other
-	await answers
+	await apid_other && await answers
 }
 
 # Every process below ours that runs libexec/NAME, and itself.
@@ -235,15 +234,6 @@ hup() {
 	kill -HUP "$serve_pid"
 	await eval "[ \$(log 'reader.*: reload: ') -gt $was ]" ||
 	    fail "no word of the reader"
-}
-
-# Ends apid, which was $p and takes the other daemons along, until the next set
-# of them serves.
-restart_set() {
-	p=$(box_pid apid)
-	kill -KILL "$p"
-	next_set() { q=$(box_pid apid) && [ "$q" != "$p" ] && answers; }
-	await next_set
 }
 
 # No box is in the list any more: one that is being deleted still is for a

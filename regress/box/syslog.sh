@@ -61,7 +61,7 @@ await grep -q 'reader\[[0-9]*\]: info: reload: ' "$work/syslog" &&
     fail "no line of the reader"
 reader=$(pgrep -P "$serve_pid" -x workbox)
 # apid's end is told by those who otherwise have nothing to say
-restart_set && pass "the set is started again" || fail "apid is not back"
+set_again && pass "the set is started again" || fail "apid is not back"
 for d in privd maker netd stored apid; do
 	await grep -q "$d\[[0-9]*\]: " "$work/syslog" && pass "$d logs there" ||
 	    fail "no line of $d"
@@ -71,9 +71,9 @@ like "as daemons do: facility 3" "$(grep -m1 'info: serving' "$work/syslog")" \
 is "and nowhere else" "$(cat "$work/serve.log")" ''
 
 syslogd_end
-restart_set && pass "and again, without a syslogd" || fail "apid is not back"
+set_again && pass "and again, without a syslogd" || fail "apid is not back"
 like "which stderr hears" "$(cat "$work/serve.log")" \
-    "apid\[$p\] ended by signal 9"
+    "apid\[$apid_was\] ended by signal 9"
 is "the box is there" "$("$WB_BIN" sandbox exec s -- echo still)" still
 ok "remove" "$WB_BIN" sandbox rm --grace 0 s
 box_stop

@@ -306,7 +306,7 @@ wb exec b -- touch /tmp/end
 wait $reader
 is "a stream across all of it is whole" "$(awk '$1 != NR { bad = 1 }
     END { print (NR > 100), bad + 0 }' "$work/stream")" "1 0"
-restart_set
+set_again
 is "daemons that start again have the new one" "$(subject)" "CN = next"
 cp "$T/good.chain" "$T/chain"
 cp "$T/good.key" "$T/key"

@@ -330,7 +330,8 @@ END_TEST
 /* Of any bytes either a file or one line that says why not. */
 START_TEST(settings_any)
 {
-	static const char	letters[] = "server=cacert \t#\"'\\\n~/x\0${}\xff";
+	static const char	letters[] =
+	    "server=cacert \t#\"'\\\n~/x\0${}\xff";
 	char			text[48];
 	unsigned int		seed = 1, i, k, n;
 
