@@ -153,8 +153,9 @@ conn_arm(struct http_conn *c)
 static void
 conn_sync(struct http_conn *c)
 {
-	int	reading = conn_room(c) > 0 && !c->io_waits;
-	int	writing = evbuffer_get_length(c->out) > 0 || c->io_waits;
+	int	reading = conn_room(c) > 0 && !c->io_waits && !c->io_later;
+	int	writing = (evbuffer_get_length(c->out) > 0 || c->io_waits) &&
+		    !c->io_later;
 
 	if (reading != c->reading)
 		(void)(reading ? event_add(c->ev_read, NULL) :
@@ -328,6 +329,11 @@ conn_on_write(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd; (void)what;
 	http_conn_enter(c);
+	if (c->phase == HTTP_HELLO) {
+		conn_hello(c);
+		http_conn_leave(c);
+		return;
+	}
 	if (c->io_waits) {
 		c->io_waits = 0;
 		event_active(c->ev_read, EV_READ, 0);	/* it may be that */
@@ -762,7 +768,9 @@ http_server_new(const struct http_conf *conf)
 		s->conf.stop_ms = STOP_MS;
 	for (i = 0; i < HTTP_NPHASES; i++)
 		TAILQ_INIT(&s->conns[i]);
-	if ((s->ev_resume = evtimer_new(conf->base, on_resume, s)) == NULL)
+	s->ev_resume = evtimer_new(conf->base, on_resume, s);
+	s->ev_slice = evtimer_new(conf->base, http_io_slice, s);
+	if (s->ev_resume == NULL || s->ev_slice == NULL)
 		fatalx("out of memory");
 	http_check_trusted(s);
 	return s;
@@ -892,6 +900,7 @@ http_server_free(struct http_server *s)
 		free(a);
 	}
 	event_free(s->ev_resume);
+	event_free(s->ev_slice);
 	if (s->ev_stop != NULL)
 		event_free(s->ev_stop);
 	SSL_CTX_free(s->tls);

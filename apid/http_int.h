@@ -26,12 +26,23 @@ enum http_phase {
 	HTTP_LINGER, HTTP_NPHASES
 };
 
+/* Of records that are read: where it is in one, and in a message. */
+struct http_watch {
+	uint8_t		 rec[5], msg[4];	/* the heads, as they come */
+	unsigned int	 nrec, nmsg;		/* bytes of them */
+	size_t		 rec_left, msg_left;
+	int		 off;			/* nothing more to be seen */
+	int		 bad;			/* too long */
+};
+
 struct http_conn {
 	TAILQ_ENTRY(http_conn)	 entry;		/* in server->conns[phase] */
 	struct http_server	*server;	/* borrowed */
 	int			 fd;		/* owned */
 	struct ssl_st		*ssl;		/* owned; NULL: plain */
-	int			 io_waits;	/* TLS wants to write */
+	int			 io_waits;	/* TLS wants to write first */
+	int			 io_later;	/* not in this slice */
+	struct http_watch	 watch;		/* of its first message */
 	enum http_listener	 kind;
 	struct sockaddr_storage	 addr;		/* of the peer */
 	unsigned int		 peer_uid;	/* HTTP_UNIX */
@@ -73,6 +84,7 @@ struct http_server {
 	size_t			 bodies;	/* bytes of all bodies */
 	struct http_accept	*accepts;	/* owned list */
 	struct event		*ev_resume;	/* owned */
+	struct event		*ev_slice;	/* owned: io_later ends */
 	struct event		*ev_stop;	/* owned */
 	int			 paused;	/* accepts nothing now */
 	int			 stopping;
@@ -162,6 +174,8 @@ enum http_hello {
 	HTTP_HELLO_DONE, HTTP_HELLO_MORE, HTTP_HELLO_PLAIN, HTTP_HELLO_BAD
 };
 enum http_hello	http_io_hello(struct http_conn *);
+/* The slice may be over: handshakes that wait go on.  arg: the server. */
+void	http_io_slice(int, short, void *arg);
 
 /* http_req.c */
 /* Takes the head out of conn->in.  Never NULL. */

@@ -9,8 +9,12 @@
  *
  * A handshake is bytes and time of somebody who is not known: it has as long
  * as a head, there are few at a time, and all of them together have half of
- * the time (hello_may).  No session is resumed: there is no key of tickets to
- * be kept, and none that opens what was said before.
+ * the time (hello_may); who comes when it is spent is not looked at until
+ * the slice is over.  A first message that says it is longer than HELLO_MAX
+ * ends the connection at its first bytes (hello_read): OpenSSL has as much
+ * for each already, and would take up to 131,396 bytes for what one claims.
+ * No session is resumed: there is no key of tickets to be kept, and none that
+ * opens what was said before.
  *
  * Must never: read or write without being told that the socket may, or go on
  * with a connection after an error of its TLS.
@@ -19,6 +23,7 @@
 
 #include <errno.h>
 #include <event2/buffer.h>
+#include <event2/event.h>
 #include <string.h>
 
 #include <openssl/err.h>
@@ -30,6 +35,7 @@
 
 #define RECORD		16384		/* bytes of a record, at most */
 #define SLICE_US	20000		/* half of it is for handshakes */
+#define HELLO_MAX	16384		/* bytes of a ClientHello */
 
 /* ---- the context ------------------------------------------------------- */
 
@@ -70,13 +76,124 @@ http_server_tls(struct http_server *s, SSL_CTX *ctx)
 	s->tls = ctx;
 }
 
+/* ---- the first message ------------------------------------------------- */
+
+/* Takes bytes that are missing of a head; how many there were. */
+static size_t
+head_part(uint8_t *head, unsigned int *have, size_t want, const uint8_t *p,
+    size_t n)
+{
+	if (n > want - *have)
+		n = want - *have;
+	memcpy(head + *have, p, n);
+	*have += (unsigned int)n;
+	return n;
+}
+
+/* What a record of a handshake holds, its messages' heads among it. */
+static void
+watch_messages(struct http_watch *w, const uint8_t *p, size_t n)
+{
+	size_t	used;
+
+	while (n > 0 && !w->bad) {
+		if (w->nmsg < sizeof(w->msg)) {
+			used = head_part(w->msg, &w->nmsg, sizeof(w->msg), p,
+			    n);
+			w->msg_left = (size_t)w->msg[1] << 16 |
+			    (size_t)w->msg[2] << 8 | w->msg[3];
+			w->bad = w->nmsg == sizeof(w->msg) &&
+			    w->msg[0] == SSL3_MT_CLIENT_HELLO &&
+			    w->msg_left > HELLO_MAX;
+		} else {
+			used = n < w->msg_left ? n : w->msg_left;
+			w->msg_left -= used;
+		}
+		if (w->nmsg == sizeof(w->msg) && w->msg_left == 0)
+			w->nmsg = 0;
+		p += used;
+		n -= used;
+	}
+}
+
+/*
+ * A ClientHello is never encrypted, also not the second one, that TLS 1.3
+ * may ask for; before 1.3 what follows ChangeCipherSpec is, and there is
+ * none any more.  What is no record at all OpenSSL refuses by itself.
+ */
+static void
+watch_record(struct http_conn *c)
+{
+	struct http_watch	*w = &c->watch;
+
+	w->rec_left = (size_t)w->rec[3] << 8 | w->rec[4];
+	switch (w->rec[0]) {
+	case SSL3_RT_CHANGE_CIPHER_SPEC:
+		w->off = SSL_version(c->ssl) < TLS1_3_VERSION;
+		break;
+	case SSL3_RT_HANDSHAKE:
+	case SSL3_RT_ALERT:
+	case SSL3_RT_APPLICATION_DATA:
+		break;
+	default:
+		w->off = 1;
+	}
+}
+
+static void
+watch_bytes(struct http_conn *c, const uint8_t *p, size_t n)
+{
+	struct http_watch	*w = &c->watch;
+	size_t			 used;
+
+	while (n > 0 && !w->off && !w->bad) {
+		if (w->nrec < sizeof(w->rec)) {
+			used = head_part(w->rec, &w->nrec, sizeof(w->rec), p,
+			    n);
+			if (w->nrec == sizeof(w->rec))
+				watch_record(c);
+		} else {
+			used = n < w->rec_left ? n : w->rec_left;
+			w->rec_left -= used;
+			if (w->rec[0] == SSL3_RT_HANDSHAKE)
+				watch_messages(w, p, used);
+		}
+		if (w->nrec == sizeof(w->rec) && w->rec_left == 0)
+			w->nrec = 0;
+		p += used;
+		n -= used;
+	}
+}
+
+/* Sees what OpenSSL reads before OpenSSL does: BIO_set_callback_ex(3). */
+static long
+hello_read(BIO *b, int what, const char *p, size_t len, int argi, long argl,
+    int ret, size_t *done)
+{
+	struct http_conn	*c = (void *)BIO_get_callback_arg(b);
+
+	(void)len; (void)argi; (void)argl;
+	if (what != (BIO_CB_READ | BIO_CB_RETURN) || ret <= 0 || done == NULL)
+		return ret;
+	watch_bytes(c, (const uint8_t *)p, *done);
+	if (!c->watch.bad)
+		return ret;
+	BIO_clear_retry_flags(b);
+	return -1;
+}
+
 void
 http_io_new(struct http_conn *c)
 {
+	BIO	*b;
+
 	if ((c->ssl = SSL_new(c->server->tls)) == NULL ||
 	    SSL_set_fd(c->ssl, c->fd) != 1)
 		fatalx("out of memory");
 	SSL_set_accept_state(c->ssl);
+	b = SSL_get_rbio(c->ssl);
+	BIO_set_callback_arg(b, (char *)c);
+	BIO_set_callback_ex(b, hello_read);
 }
 
 void
@@ -88,15 +205,18 @@ http_io_free(struct http_conn *c)
 
 /* ---- reading and writing ----------------------------------------------- */
 
-/* What an operation that was not done left: 0, or -1 with errno. */
+/*
+ * What an operation that was not done left: 0, or -1 with errno; *waits
+ * where it is the socket that has no room.
+ */
 static ssize_t
-tls_left(struct http_conn *c, int r)
+tls_left(struct http_conn *c, int r, int *waits)
 {
 	switch (SSL_get_error(c->ssl, r)) {
 	case SSL_ERROR_ZERO_RETURN:
 		return 0;
 	case SSL_ERROR_WANT_WRITE:
-		c->io_waits = 1;
+		*waits = 1;
 		/* FALLTHROUGH */
 	case SSL_ERROR_WANT_READ:
 		errno = EAGAIN;
@@ -117,7 +237,7 @@ http_io_recv(struct http_conn *c, void *buf, size_t len)
 		return recv(c->fd, buf, len, MSG_DONTWAIT);
 	ERR_clear_error();
 	r = SSL_read(c->ssl, buf, len < RECORD ? (int)len : RECORD);
-	return r > 0 ? r : tls_left(c, r);
+	return r > 0 ? r : tls_left(c, r, &c->io_waits);
 }
 
 size_t
@@ -146,7 +266,7 @@ tls_send(struct http_conn *c)
 	size_t		 len = evbuffer_get_length(c->out);
 	unsigned char	*p;
 	ssize_t		 n;
-	int		 r;
+	int		 r, waits = 0;
 
 	if (len > RECORD)
 		len = RECORD;
@@ -157,9 +277,10 @@ tls_send(struct http_conn *c)
 	moved(c, (size_t)(BIO_number_written(b) - before));
 	if (r > 0)
 		return r;
-	n = tls_left(c, r);
+	/* reading goes on meanwhile: it is how the peer's end is seen */
+	n = tls_left(c, r, &waits);
 	/* nothing is negotiated while data flows: it can only want to write */
-	if (n == 0 || (errno == EAGAIN && !c->io_waits))
+	if (n == 0 || (errno == EAGAIN && !waits))
 		errno = EPROTO;
 	return -1;
 }
@@ -228,7 +349,7 @@ http_io_end(struct http_conn *c)
 	if (c->ssl != NULL) {
 		ERR_clear_error();
 		r = SSL_shutdown(c->ssl);
-		if (r < 0 && tls_left(c, r) == -1)
+		if (r < 0 && tls_left(c, r, &c->io_waits) == -1)
 			return errno == EAGAIN && c->io_waits ? 0 : -1;
 	}
 	return c->eof || shutdown(c->fd, SHUT_WR) == -1 ? -1 : 1;
@@ -247,6 +368,34 @@ hello_may(struct http_server *s, uint64_t now)
 	return s->slice_us < SLICE_US / 2;
 }
 
+/* A socket that stays readable would keep the loop busy until then. */
+static void
+hello_later(struct http_server *s, uint64_t now)
+{
+	uint64_t	left = s->slice_at + SLICE_US - now;
+
+	if (!event_pending(s->ev_slice, EV_TIMEOUT, NULL))
+		(void)event_add(s->ev_slice,
+		    &(struct timeval){ .tv_usec = (suseconds_t)left });
+}
+
+void
+http_io_slice(int fd, short what, void *arg)
+{
+	struct http_server	*s = arg;
+	struct http_conn	*c;
+	uint64_t		 now = mono_us();
+
+	(void)fd; (void)what;
+	if (!hello_may(s, now)) {	/* the loop's clock is a coarse one */
+		hello_later(s, now);
+		return;
+	}
+	TAILQ_FOREACH(c, &s->conns[HTTP_HELLO], entry)
+		if (c->io_later)
+			event_active(c->ev_read, EV_READ, 0);
+}
+
 enum http_hello
 http_io_hello(struct http_conn *c)
 {
@@ -255,18 +404,24 @@ http_io_hello(struct http_conn *c)
 	unsigned long		 e;
 	int			 r;
 
-	if (!hello_may(s, begun))
-		return HTTP_HELLO_MORE;		/* the loop comes again */
+	c->io_later = !hello_may(s, begun);
+	if (c->io_later) {
+		hello_later(s, begun);
+		return HTTP_HELLO_MORE;
+	}
+	c->io_waits = 0;
 	ERR_clear_error();
 	r = SSL_do_handshake(c->ssl);
 	s->slice_us += mono_us() - begun;
-	if (r == 1)
+	if (r == 1) {
+		BIO_set_callback_ex(SSL_get_rbio(c->ssl), NULL);
 		return HTTP_HELLO_DONE;
-	if (tls_left(c, r) == -1 && errno == EAGAIN)
+	}
+	if (tls_left(c, r, &c->io_waits) == -1 && errno == EAGAIN)
 		return HTTP_HELLO_MORE;
 	e = ERR_peek_last_error();
-	log_debug("TLS handshake: %s", e == 0 ? "the peer has gone" :
-	    ERR_reason_error_string(e));
+	log_debug("TLS handshake: %s", c->watch.bad ? "a hello too long" :
+	    e == 0 ? "the peer has gone" : ERR_reason_error_string(e));
 	return ERR_GET_LIB(e) == ERR_LIB_SSL && ERR_GET_REASON(e) ==
 	    SSL_R_HTTP_REQUEST ? HTTP_HELLO_PLAIN : HTTP_HELLO_BAD;
 }

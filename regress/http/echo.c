@@ -3,12 +3,13 @@
  * asked, for the tests in this directory.
  *
  *	http_echo [-h head_ms] [-b body_ms] [-i idle_ms] [-m max_conns]
- *	    [-a allowed-host] [-p trusted-proxy] [-n] [-t PEM] unix|tcp
- *	    PATH|PORT
+ *	    [-a allowed-host] [-p trusted-proxy] [-n] [-s bytes] [-t PEM]
+ *	    unix|tcp PATH|PORT
  *
  * Prints the port (tcp; 0: any) or "ready" and serves until SIGTERM, which
- * stops it gracefully.  -n: at most 64 descriptors.  -t: TLS, by certificate
- * and key of that file, which SIGHUP reads again.
+ * stops it gracefully.  -n: at most 64 descriptors.  -s: what a connection's
+ * socket holds back, SO_SNDBUF.  -t: TLS, by certificate and key of that file,
+ * which SIGHUP reads again.
  *
  * events: ?limit=N writes N lines of 1,000 bytes, with the back-pressure of
  * http.h; without limit it lasts until the client goes.  session_get:
@@ -41,6 +42,7 @@ static struct http_server	*server;
 static unsigned int		 gone[2], calls, drains;
 static size_t			 most;
 static const char		*tls_file;
+static int			 sndbuf;
 
 /* ---- handlers ------------------------------------------------------------ */
 
@@ -216,6 +218,9 @@ listen_on(const char *kind, const char *where)
 	else if (str_copy(un.sun_path, where, sizeof(un.sun_path)) == -1)
 		errx(2, "path too long");
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (sndbuf != 0)	/* those of its connections are as its own */
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf,
+		    sizeof(sndbuf));
 	if (bind(fd, tcp ? (struct sockaddr *)&in : (struct sockaddr *)&un,
 	    tcp ? sizeof(in) : sizeof(un)) == -1 || listen(fd, 1024) == -1)
 		err(2, "%s", where);
@@ -273,7 +278,7 @@ main(int argc, char *argv[])
 	int			 ch;
 
 	log_init("echo", LOG_L_WARN, 0);
-	while ((ch = getopt(argc, argv, "a:b:h:i:m:np:t:")) != -1) {
+	while ((ch = getopt(argc, argv, "a:b:h:i:m:np:s:t:")) != -1) {
 		switch (ch) {
 		case 'a':
 			host = wire_cstr(optarg);
@@ -298,6 +303,9 @@ main(int argc, char *argv[])
 		case 'p':
 			proxy = wire_cstr(optarg);
 			conf.trusted_proxy = (struct wire_list){ &proxy, 1 };
+			break;
+		case 's':
+			sndbuf = (int)strtol(optarg, NULL, 10);
 			break;
 		case 't':
 			tls_file = optarg;
