@@ -559,6 +559,13 @@ bin_dup(const struct wire_bin *s)
 	return ret;
 }
 
+/* Its words are a box's: they are not for our log. */
+static void
+boot_refused(struct boot *o, const struct msg *m)
+{
+	boot_fail(o, CODE_CREATE_FAILED, code_name(m->body.error.code));
+}
+
 static void
 boot_runner_facts(void *arg, const struct msg *m)
 {
@@ -567,7 +574,7 @@ boot_runner_facts(void *arg, const struct msg *m)
 	if (m == NULL || o->step != B_GO)
 		return;
 	if (m->row->type == MSG_ERROR) {
-		boot_fail(o, CODE_CREATE_FAILED, m->body.error.detail);
+		boot_refused(o, m);
 		return;
 	}
 	o->runner = m->body.runner_facts;
@@ -656,7 +663,7 @@ boot_nonce(void *arg, const struct msg *m)
 	if (m == NULL || o->step != B_HELLO)
 		return;
 	if (m->row->type == MSG_ERROR) {
-		boot_fail(o, CODE_CREATE_FAILED, m->body.error.detail);
+		boot_refused(o, m);
 		return;
 	}
 	b->speaks = o->speaks;

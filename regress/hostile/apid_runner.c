@@ -79,6 +79,10 @@ rn_hello(struct rn *r, uint32_t rid)
 		chan_close(&r->c);
 		r->used = 0;
 		return;
+	case ACT_REFUSES:
+		(void)chan_error(&r->c, rid, CODE_COMMAND_NOT_FOUND,
+		    WORLD_WORDS);
+		return;
 	case ACT_EARLY:
 		(void)chan_send(&r->c, MSG_SESSION_CHUNK, 77, &c, -1);
 		return;
@@ -129,6 +133,11 @@ rn_go(struct rn *r, uint32_t rid)
 
 	if (r->act == ACT_STALL_GO)
 		return;
+	if (r->act == ACT_REFUSES_GO) {
+		(void)chan_error(&r->c, rid, CODE_COMMAND_NOT_FOUND,
+		    WORLD_WORDS);
+		return;
+	}
 	FACTS(&f);
 	if (r->act == ACT_LIE)
 		(void)str_copy(f.uid_map, "0 0 4294967295",

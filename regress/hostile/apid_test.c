@@ -6,6 +6,8 @@
  * what fails to be made is removed and says why; that what a runner may say
  * unasked is bounded; and that a start finds for each row what is due.
  */
+#include <sys/stat.h>
+
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -403,6 +405,42 @@ START_TEST(failed_create)
 		ck_assert(has(x->id, "\"rootfs\":\"minimal\""));
 	ck_assert_int_eq(x->purged, 1);
 	ck_assert_int_eq(x->quarantined, 0);
+	neighbour();
+}
+END_TEST
+
+/* Whether apid's log has them behind its first bytes. */
+static int
+log_has(long from, const char *what)
+{
+	char	line[1024];
+	FILE	*fp = fopen(WORLD_LOG, "r");
+	int	yes = 0;
+
+	ck_assert_ptr_nonnull(fp);
+	ck_assert_int_eq(fseek(fp, from, SEEK_SET), 0);
+	while (fgets(line, sizeof(line), fp) != NULL)
+		yes |= strstr(line, what) != NULL;
+	(void)fclose(fp);	/* read only */
+	return yes;
+}
+
+static const char *const	refusing[] = { "refuses-1", "refuses-go-1" };
+
+/* What a runner says is told by a code, in our log and to who asked. */
+START_TEST(refusing_runner)
+{
+	auto_free char	*a = NULL;
+	const char	*name = refusing[_i];
+	struct stat	 sb;
+
+	ck_assert_int_eq(stat(WORLD_LOG, &sb), 0);
+	ck_assert_int_eq(create(name, &a), 500);
+	ck_has(a, "\"code\":\"create-failed\"");
+	ck_has(a, "command-not-found");
+	await(world_box(&w, name)->id, "\"state\":\"DELETED\"");
+	ck_assert(log_has(sb.st_size, "create: command-not-found"));
+	ck_assert(!log_has(sb.st_size, WORLD_WORDS));
 	neighbour();
 }
 END_TEST
@@ -849,6 +887,8 @@ main(void)
 	    sizeof(lying) / sizeof(lying[0]));
 	tcase_add_loop_test(t, failed_create, 0,
 	    sizeof(failing) / sizeof(failing[0]));
+	tcase_add_loop_test(t, refusing_runner, 0,
+	    sizeof(refusing) / sizeof(refusing[0]));
 	tcase_add_test(t, stalled);
 	tcase_add_test(t, stalled_removed);
 	tcase_add_test(t, stdin_odd);

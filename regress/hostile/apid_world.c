@@ -953,8 +953,7 @@ world_start(struct world *wd)
 		wd->apid_out = tell[0];
 		return;
 	}
-	log = open("apid_test.serve.log", O_WRONLY | O_CREAT | O_APPEND,
-	    0644);
+	log = open(WORLD_LOG, O_WRONLY | O_CREAT | O_APPEND, 0644);
 	wd->apid = apid_start(log == -1 ? STDERR_FILENO : log);
 	if (write(tell[1], &wd->apid, sizeof(wd->apid)) == -1)
 		err(1, "write");

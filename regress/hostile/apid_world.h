@@ -18,6 +18,8 @@
 #define WORLD_BOXES	64
 #define WORLD_LIST	512		/* bytes of a list that are kept */
 #define WORLD_TOKEN	"0123456789abcdef0123456789abcdef"
+#define WORLD_LOG	"apid_test.serve.log"	/* of apid, from all tests */
+#define WORLD_WORDS	"the words of a box"	/* of an error */
 
 /* What a runner does; the name is the box's, up to the last dash. */
 #define ACTS \
@@ -38,6 +40,8 @@
 	A(LIE, "lie")			/* another uid map than the host saw */ \
 	A(HOST, "host")			/* privd sees another capability */ \
 	A(CLOSE, "close")		/* closes instead of a nonce */ \
+	A(REFUSES, "refuses")		/* an error instead of a nonce */ \
+	A(REFUSES_GO, "refuses-go")	/* and instead of facts */ \
 	A(OLDER, "older")		/* a version ago */ \
 	A(AGED, "aged")			/* two, and closes on any other */ \
 	A(TELLS, "tells")		/* ... and says so before */ \
