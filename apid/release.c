@@ -249,7 +249,8 @@ ready_recorded(struct box *b, enum wb_code code, void *arg)
 		ready_spoilt(r);
 		return;
 	}
-	log_info("box %s: released by %s: %s", b->id, r->actor, r->fields);
+	/* who did is in the record: behind a proxy it is a person's name */
+	log_info("box %s: released: %s", b->id, r->fields);
 	release_free(r);
 	boot_released(b);
 	api_reply_box(req, 200, b);

@@ -111,6 +111,10 @@ is "it is on the record" "$rec" \
     "[\"$id\",\"ok\",\"QUARANTINED\",\"pids\",\"more processes were needed\"]"
 is "by whom" "$(events | jq -r 'select(.type == "sandbox.released") | .actor')" \
     "$(events | jq -r 'select(.type == "sandbox.created") | .actor' | head -n 1)"
+# behind a trusted proxy it is the name of a person
+is "which the log does not tell" \
+    "$(sed -n "s/.*box $id: released/released/p" "$work/serve.log")" \
+    "released: pids"
 is "its proof says so, too" "$(wb proof one --format json |
     jq -r '[.verdict, .released] | join(",")')" verified,pids
 await healthy one && pass "it is HEALTHY with that" || fail "$(wb inspect one)"
